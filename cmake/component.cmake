@@ -1,0 +1,67 @@
+# One folder of src/ is one component: a static library ks_<folder>, its unit tests, and the folders
+# it uses.
+
+add_library(ks_flags INTERFACE)
+target_include_directories(ks_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(ks_flags INTERFACE -Wall -Wextra -Wno-unused-parameter -Wnon-virtual-dtor
+                       # The interpreter's rounding must be what the source says.
+                       -ffp-contract=off)
+if(KS_WERROR)
+  target_compile_options(ks_flags INTERFACE -Werror)
+endif()
+if(KS_SANITIZE)
+  # Options of the whole tree, not of ks_flags: fuzzers and tests must carry them as well.
+  add_compile_options(-fsanitize=${KS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${KS_SANITIZE})
+endif()
+
+# ks_component(SOURCES a.cc ... [TESTS a_test.cc ...] [USES support ptx ...] [LINKS fmt::fmt ...]
+#              [TEST_LINKS ...])
+# Call it in src/<folder>/CMakeLists.txt. USES lists folders, LINKS outside libraries. Each test file
+# becomes part of one GoogleTest program ks_<folder>_test; each of its cases is a CTest test.
+function(ks_component)
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;USES;LINKS;TEST_LINKS" ${ARGN})
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  list(FIND KS_FOLDERS ${folder} own_position)
+  add_library(ks_${folder} STATIC ${ARG_SOURCES})
+  target_link_libraries(ks_${folder} PUBLIC ks_flags)
+  foreach(used IN LISTS ARG_USES)
+    list(FIND KS_FOLDERS ${used} used_position)
+    if(used_position EQUAL -1 OR NOT used_position LESS own_position)
+      message(FATAL_ERROR "src/${folder} may not use src/${used}: a folder uses only folders before "
+                          "it in KS_FOLDERS (CMakeLists.txt)")
+    endif()
+    target_link_libraries(ks_${folder} PUBLIC ks_${used})
+  endforeach()
+  target_link_libraries(ks_${folder} PUBLIC ${ARG_LINKS})
+  set_property(GLOBAL APPEND PROPERTY KS_USES_LINES "${folder}: ${ARG_USES}")
+  if(ARG_TESTS AND BUILD_TESTING)
+    ks_unit_test(ks_${folder}_test SOURCES ${ARG_TESTS} LINKS ks_${folder} ${ARG_TEST_LINKS})
+  endif()
+endfunction()
+
+include(GoogleTest)
+
+# ks_unit_test(NAME SOURCES ... LINKS ...): one GoogleTest program, its cases known to CTest.
+function(ks_unit_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ks_flags ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()
+
+# ks_fuzzer(NAME SOURCES ... LINKS ...): a libFuzzer program (clang only, built on request by
+# `ninja fuzzers`).
+if(NOT TARGET fuzzers)
+  add_custom_target(fuzzers)
+endif()
+function(ks_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    return()
+  endif()
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ks_flags ${ARG_LINKS} -fsanitize=fuzzer)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
+endfunction()
