@@ -3,7 +3,8 @@
 
 add_library(ks_flags INTERFACE)
 target_include_directories(ks_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
-target_compile_options(ks_flags INTERFACE -Wall -Wextra -Wno-unused-parameter -Wnon-virtual-dtor
+target_compile_options(ks_flags INTERFACE -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers
+                       -Wnon-virtual-dtor
                        # The interpreter's rounding must be what the source says.
                        -ffp-contract=off)
 if(KS_WERROR)
