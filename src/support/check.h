@@ -13,11 +13,12 @@ namespace kernelsmith {
 
 }  // namespace kernelsmith
 
-#define KS_CHECK(condition, ...)                                                    \
-  do {                                                                              \
-    if (!(condition)) [[unlikely]] {                                                \
-      ::kernelsmith::FailCheck(__FILE__, __LINE__, #condition __VA_OPT__(, )__VA_ARGS__); \
-    }                                                                               \
+#define KS_CHECK(condition, ...)                                                           \
+  do {                                                                                     \
+    if (!(condition)) [[unlikely]] {                                                       \
+      ::kernelsmith::FailCheck(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__); \
+    }                                                                                      \
   } while (false)
 
-#define KS_UNREACHABLE(...) ::kernelsmith::FailCheck(__FILE__, __LINE__, "unreachable" __VA_OPT__(, )__VA_ARGS__)
+#define KS_UNREACHABLE(...) \
+  ::kernelsmith::FailCheck(__FILE__, __LINE__, "unreachable" __VA_OPT__(, ) __VA_ARGS__)

@@ -123,15 +123,15 @@ using Status = Result<void>;
 
 // KS_TRY(declaration, expression): declares the value, or returns the error from this function.
 //   KS_TRY(const std::string text, ReadFile(path));
-#define KS_TRY(declaration, ...)                                      \
-  auto KS_CONCAT(ks_result_, __LINE__) = (__VA_ARGS__);               \
-  if (!KS_CONCAT(ks_result_, __LINE__).ok())                          \
-    return std::move(KS_CONCAT(ks_result_, __LINE__)).error();        \
+#define KS_TRY(declaration, ...)                               \
+  auto KS_CONCAT(ks_result_, __LINE__) = (__VA_ARGS__);        \
+  if (!KS_CONCAT(ks_result_, __LINE__).ok())                   \
+    return std::move(KS_CONCAT(ks_result_, __LINE__)).error(); \
   declaration = *std::move(KS_CONCAT(ks_result_, __LINE__))
 
 // KS_RETURN_IF_ERROR(expression): returns the error from this function, if it is one.
-#define KS_RETURN_IF_ERROR(...)                                       \
-  do {                                                                \
-    auto ks_status = (__VA_ARGS__);                                   \
-    if (!ks_status.ok()) return std::move(ks_status).error();         \
+#define KS_RETURN_IF_ERROR(...)                               \
+  do {                                                        \
+    auto ks_status = (__VA_ARGS__);                           \
+    if (!ks_status.ok()) return std::move(ks_status).error(); \
   } while (false)
