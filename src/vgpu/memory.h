@@ -1,0 +1,134 @@
+// Device memory of one virtual GPU.
+//
+// All of it lies in one reserved range of host addresses that is mapped twice. The *visible*
+// addresses are what programs see as device pointers: host code that dereferences them gets
+// SIGSEGV, as with a real GPU, except in pinned and managed allocations. The engine and the copy
+// functions use the second, always accessible alias at a constant distance. Allocations are
+// separated by guard pages and freed ones stay unused for a while, so that stray kernel accesses
+// hit no other allocation.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "support/result.h"
+
+namespace kernelsmith::vgpu {
+
+enum class AllocationKind {
+  kDevice,          // cudaMalloc: not accessible to host code
+  kManaged,         // cudaMallocManaged: accessible to both at the same address
+  kPinned,          // cudaMallocHost / cudaHostAlloc: the same
+  kHostRegistered,  // cudaHostRegister: the program's own memory, identity translation
+  kGlobal,          // a module's .global variable
+  kConstant,        // a module's .const variable
+  kParameter,       // kernel parameters of a running launch
+  kHeap,            // the arena of device malloc
+};
+
+struct Allocation {
+  uint64_t address = 0;
+  uint64_t size = 0;  // as asked for
+  AllocationKind kind = AllocationKind::kDevice;
+  uint64_t id = 0;    // 1, 2, 3 ... in order of allocation; never reused
+  std::string where;  // who allocated it, for reports; free text
+  bool freed = false;
+  ptrdiff_t host_delta = 0;  // address + host_delta is where the engine may access it
+
+  uint64_t end() const { return address + size; }
+};
+
+// Generic addresses of the spaces that are not the global one. They lie in the reserved range, so
+// they collide with nothing else in the process; nothing is ever mapped there.
+inline constexpr uint64_t kSharedWindowSize = uint64_t{1} << 24;  // one block; 16 a cluster follow
+inline constexpr uint64_t kSharedWindows = 16;
+inline constexpr uint64_t kLocalWindowSize = uint64_t{1} << 24;
+
+// Thread-safe.
+class DeviceMemory {
+ public:
+  struct Options {
+    // What Allocate hands out in total before it says out of memory.
+    uint64_t capacity = uint64_t{80} << 30;
+    // Address space to reserve; halved until the system agrees.
+    uint64_t reserve = uint64_t{512} << 30;
+    // Freed bytes that wait before their addresses are used again.
+    uint64_t quarantine_bytes = uint64_t{64} << 20;
+  };
+
+  static Result<std::unique_ptr<DeviceMemory>> Create(const Options& options);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  // Zeroed memory; `alignment` is a power of two (256 is what CUDA promises). Size 0 is a valid
+  // allocation without bytes. Fails with kTimeout ("out of memory") when capacity is used up.
+  Result<uint64_t> Allocate(uint64_t size, AllocationKind kind, std::string where,
+                            uint64_t alignment = 256);
+  // `address` must be the start of a live allocation.
+  Status Free(uint64_t address);
+
+  // Makes [pointer, pointer + size) of the program's own memory accessible to kernels at the same
+  // address. Fails if it overlaps another registered range.
+  Status RegisterHostRange(void* pointer, uint64_t size, std::string where);
+  Status UnregisterHostRange(void* pointer);
+
+  // The live allocation that contains `address` (or starts there, if it is empty).
+  std::optional<Allocation> Find(uint64_t address) const;
+  // The same, or else the freed allocation whose addresses are not yet in use again, or else the
+  // nearest live one below. For messages.
+  std::optional<Allocation> FindForReport(uint64_t address) const;
+  // Where host code of ours may access [address, address + size); null unless it lies within one
+  // live allocation.
+  void* HostAlias(uint64_t address, uint64_t size) const;
+
+  // True for every address of the reserved range, allocated or not.
+  bool InReservedRange(uint64_t address) const {
+    return address >= base_ && address < base_ + reserved_;
+  }
+
+  std::vector<Allocation> LiveAllocations() const;
+  uint64_t used_bytes() const;
+  uint64_t capacity() const { return options_.capacity; }
+
+  uint64_t shared_window() const { return base_; }
+  uint64_t local_window() const { return base_ + kSharedWindows * kSharedWindowSize; }
+
+  // Grows with every Allocate, Free, Register and Unregister: caches of the allocation list compare
+  // it.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+ private:
+  DeviceMemory() = default;
+  Status Map();
+  Result<uint64_t> TakePages(uint64_t bytes, uint64_t alignment);
+  void ReleaseQuarantine(uint64_t down_to_bytes);
+  void ReturnPages(uint64_t address, uint64_t bytes);
+
+  Options options_;
+  uint64_t base_ = 0;
+  uint64_t reserved_ = 0;
+  std::byte* alias_ = nullptr;
+  int memory_fd_ = -1;
+
+  mutable std::shared_mutex mutex_;
+  std::map<uint64_t, Allocation> live_;      // by address
+  std::map<uint64_t, Allocation> freed_;     // quarantined, by address
+  std::deque<uint64_t> quarantine_;          // addresses of freed_, oldest first
+  std::map<uint64_t, uint64_t> free_pages_;  // address -> bytes, merged
+  uint64_t used_ = 0;
+  uint64_t quarantined_ = 0;
+  uint64_t next_id_ = 1;
+  std::atomic<uint64_t> generation_{1};
+};
+
+}  // namespace kernelsmith::vgpu

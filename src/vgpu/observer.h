@@ -1,0 +1,88 @@
+// Observers: what the checkers, the counters and the algebra see of a running kernel. The
+// interpreter calls them in execution order; without an observer it runs code that has no calls at
+// all. An observer must not throw.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "vgpu/fault.h"
+#include "vgpu/ir.h"
+
+namespace kernelsmith::vgpu {
+
+inline constexpr int kWarpSize = 32;
+
+// The warp that executes, as an observer may see it.
+class WarpView {
+ public:
+  virtual ~WarpView() = default;
+  virtual Dim3 block_index() const = 0;
+  virtual uint64_t block_number() const = 0;  // x fastest
+  virtual uint32_t warp_in_block() const = 0;
+  virtual Dim3 thread_index(int lane) const = 0;
+  virtual uint32_t live_lanes() const = 0;
+  // Bits of a register or constant of the function that executes, zero-extended; a predicate is 0
+  // or 1. `part` selects the 64-bit half of a 128-bit register.
+  virtual uint64_t ReadOperand(Operand operand, int lane, int part = 0) const = 0;
+  virtual void WriteOperand(Operand operand, int lane, uint64_t bits, int part = 0) = 0;
+  // Depth of the call stack the active lanes are in: 0 in the kernel itself. Registers of different
+  // frames are different registers; `frame_id` tells them apart.
+  virtual uint32_t call_depth() const = 0;
+  virtual uint64_t frame_id() const = 0;
+};
+
+enum class AccessKind : uint8_t { kLoad, kStore, kAtomic, kReduction, kAsyncCopy, kPrefetch };
+
+// One memory instruction of a warp. Addresses are generic (window addresses for shared and local).
+struct MemoryAccess {
+  const Instruction* instruction = nullptr;
+  AccessKind kind = AccessKind::kLoad;
+  uint32_t mask = 0;
+  uint32_t bytes = 0;  // per lane, whole vector
+  std::array<uint64_t, kWarpSize> address{};
+};
+
+struct BarrierEvent {
+  enum class Kind : uint8_t { kArrive, kSync, kReduction, kReleased };
+  Kind kind = Kind::kSync;
+  uint32_t barrier = 0;
+  uint32_t mask = 0;      // lanes of the warp concerned; 0 for kReleased of the whole block
+  uint32_t expected = 0;  // threads; 0: all of the block
+  const Instruction* instruction = nullptr;
+};
+
+struct LaunchInfo {
+  std::string kernel;
+  Dim3 grid;
+  Dim3 block;
+  uint32_t shared_bytes = 0;  // static and dynamic
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+
+  virtual void OnLaunchBegin(const LaunchInfo& launch) {}
+  virtual void OnLaunchEnd(const Fault* fault) {}
+  virtual void OnBlockBegin(uint64_t block_number) {}
+  virtual void OnBlockEnd(uint64_t block_number) {}
+  virtual void OnWarpBegin(WarpView& warp) {}
+  virtual void OnWarpEnd(WarpView& warp) {}
+  // Around every instruction with at least one lane whose guard holds. Lanes of `mask` execute.
+  virtual void BeforeInstruction(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
+  virtual void AfterInstruction(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
+  // After the addresses are known and before memory changes. Return false to skip the access of
+  // this warp (loads give 0): a bounds checker reports and goes on.
+  virtual bool OnMemoryAccess(WarpView& warp, const MemoryAccess& access) { return true; }
+  virtual void OnBarrier(WarpView& warp, const BarrierEvent& event) {}
+  virtual void OnBarrierReleased(uint64_t block_number, uint32_t barrier) {}
+  virtual void OnFence(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
+  // Lanes of `mask` of the warp waited for one another (bar.warp.sync orders memory; shfl, vote,
+  // match and mma do not).
+  virtual void OnWarpSync(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
+  virtual void OnExit(WarpView& warp, uint32_t mask) {}
+};
+
+}  // namespace kernelsmith::vgpu

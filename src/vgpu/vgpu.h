@@ -1,0 +1,87 @@
+// The virtual GPU: runs the kernels of loaded PTX modules on the CPU with exact warp semantics.
+//
+//   KS_TRY(auto gpu, VirtualGpu::Create({}));
+//   KS_TRY(auto module, LoadedModule::Load({ptx}, gpu->memory(), "k.ptx"));
+//   KS_TRY(auto result, gpu->Launch({.module = module.get(), .entry = "k", ...}));
+//   if (result.fault) ...
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "support/result.h"
+#include "vgpu/fault.h"
+#include "vgpu/memory.h"
+#include "vgpu/module.h"
+
+namespace kernelsmith::vgpu {
+
+class DeviceHeap;
+class Observer;
+
+struct LaunchRequest {
+  LoadedModule* module = nullptr;
+  std::string entry;
+  Dim3 grid;
+  Dim3 block;
+  Dim3 cluster;  // {1,1,1}: none
+  uint32_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> parameters;  // laid out as EntryInfo says; missing bytes are 0
+  bool cooperative = false;
+  Observer* observer = nullptr;  // observer.h
+};
+
+struct LaunchStatistics {
+  uint64_t blocks = 0;
+  uint64_t warps = 0;
+  uint64_t warp_instructions = 0;
+  uint64_t lane_instructions = 0;
+};
+
+struct LaunchResult {
+  std::optional<Fault> fault;  // the kernel ended early because of this
+  LaunchStatistics statistics;
+};
+
+class VirtualGpu {
+ public:
+  struct Options {
+    DeviceMemory::Options memory;
+    uint32_t multiprocessors = 132;
+    uint32_t resident_blocks = 132 * 8;      // blocks that may wait for one another
+    uint32_t max_shared_bytes = 227 * 1024;  // %total_smem limits are the caller's business
+    uint64_t heap_bytes = 8 << 20;           // cudaLimitMallocHeapSize
+    uint32_t stack_bytes = 64 << 10;    // per thread, for kernels with recursion or indirect calls
+    uint64_t clock_hz = 1'980'000'000;  // what clock64 counts by
+    // All that can run only spins for so long: the launch ends with kNoProgress. Zero: never.
+    std::chrono::milliseconds watchdog{20'000};
+    // What printf of kernels writes. Called in order, on the launching thread.
+    std::function<void(std::string_view)> print;
+  };
+
+  static Result<std::unique_ptr<VirtualGpu>> Create(Options options);
+  ~VirtualGpu();
+
+  // Runs the grid to its end. An error: the launch is impossible (unknown kernel, unsupported
+  // instruction, no threads). Safe to call from several threads; launches then run concurrently.
+  Result<LaunchResult> Launch(const LaunchRequest& request);
+
+  DeviceMemory& memory() { return *memory_; }
+  DeviceHeap& heap() { return *heap_; }
+  Options& options() { return options_; }  // change only while nothing runs
+
+ private:
+  VirtualGpu() = default;
+  Options options_;
+  std::unique_ptr<DeviceMemory> memory_;
+  std::unique_ptr<DeviceHeap> heap_;
+};
+
+}  // namespace kernelsmith::vgpu
