@@ -1,0 +1,18 @@
+// The subcommands, one file each. To add one: write src/cli/<name>.cc with an Add function that
+// describes its options and sets `session.action` in its callback, declare it here, and put it into
+// the table in commands.cc.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/session.h"
+
+namespace kernelsmith {
+
+void AddCompletion(CLI::App& app, Session& session);
+void AddDoctor(CLI::App& app, Session& session);
+
+// All of them, in the order of the flow.
+void AddCommands(CLI::App& app, Session& session);
+
+}  // namespace kernelsmith

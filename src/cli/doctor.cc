@@ -1,0 +1,113 @@
+// `kernelsmith doctor`: what was found of the tools we use, and what each missing one costs.
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/version.h"
+
+namespace kernelsmith {
+namespace {
+
+struct Row {
+  std::string name;
+  std::optional<Tool> tool;
+  bool needed;          // without it a main command does not work
+  std::string without;  // what its absence costs
+  std::string get;      // how to get it
+};
+
+std::vector<Row> Examine(ToolFinder& tools) {
+  std::vector<Row> rows;
+  rows.push_back({"nvcc", tools.Nvcc(), true, "candidates (.cu) can't be compiled",
+                  "make run installs it from PyPI; or set CUDA_HOME or KERNELSMITH_NVCC"});
+  rows.push_back({"ptxas", tools.Ptxas(), false, "registers and spills of a kernel are estimated",
+                  "comes with nvcc"});
+  rows.push_back({"nvrtc", tools.Nvrtc(), false, "device code is compiled by nvcc, which is slower",
+                  "comes with the CUDA toolkit and with torch"});
+  rows.push_back({"clang", tools.Clang(), false, "host code is compiled by nvcc, which is slower",
+                  "apt-get install clang-19"});
+  rows.push_back({"llvm", tools.Llvm(), false, "kernelsmith itself can't be built",
+                  "apt-get install llvm-19-dev"});
+  rows.push_back({"torch", tools.PythonWithTorch(), true, "PyTorch tasks can't be read",
+                  "make run installs it into .venv; or set KERNELSMITH_PYTHON"});
+  rows.push_back({"bubblewrap", tools.Bubblewrap(), false,
+                  "untrusted host code has one wall less around it", "apt-get install bubblewrap"});
+  return rows;
+}
+
+std::string SystemName(const FileSystem& files) {
+  utsname name{};
+  ::uname(&name);
+  std::string distribution = "unknown system";
+  if (const Result<std::string> release = files.Read("/etc/os-release"); release.ok()) {
+    const size_t start = release->find("PRETTY_NAME=\"");
+    if (start != std::string::npos) {
+      const size_t begin = start + 13;
+      distribution = release->substr(begin, release->find('"', begin) - begin);
+    }
+  }
+  return fmt::format("{}, Linux {}, {}", distribution, name.release, name.machine);
+}
+
+Result<ExitCode> Doctor(Session& session) {
+  const std::vector<Row> rows = Examine(session.tools);
+  const std::vector<std::string> gpus = session.tools.Gpus();
+  bool complete = true;
+  for (const Row& row : rows) complete &= row.tool.has_value() || !row.needed;
+  const unsigned cores = std::thread::hardware_concurrency();
+
+  if (session.json) {
+    nlohmann::json found = nlohmann::json::object();
+    for (const Row& row : rows) {
+      found[row.name] =
+          row.tool ? nlohmann::json{{"found", true},
+                                    {"path", row.tool->path.string()},
+                                    {"version", row.tool->version}}
+                   : nlohmann::json{{"found", false}, {"without", row.without}, {"get", row.get}};
+    }
+    session.PrintJson({{"version", kVersion},
+                       {"system", SystemName(session.files)},
+                       {"cores", cores},
+                       {"tools", std::move(found)},
+                       {"gpus", gpus},
+                       {"complete", complete}});
+    return complete ? kExitOk : kExitInconclusive;
+  }
+
+  session.out << fmt::format("kernelsmith {} on {}, {} cores\n\n", kVersion,
+                             SystemName(session.files), cores);
+  for (const Row& row : rows) {
+    if (row.tool) {
+      session.out << fmt::format("  {} {:<11} {:<12} {}\n", session.Paint("32", "found  "),
+                                 row.name, row.tool->version, row.tool->path.string());
+    } else {
+      session.out << fmt::format("  {} {:<11} without it: {}\n  {:19} to get it: {}\n",
+                                 session.Paint(row.needed ? "31" : "33", "missing"), row.name,
+                                 row.without, "", row.get);
+    }
+  }
+  for (const std::string& gpu : gpus) {
+    session.out << fmt::format("  {} {:<11} {}\n", session.Paint("32", "found  "), "gpu", gpu);
+  }
+  if (gpus.empty()) {
+    session.out << fmt::format("  {} {:<11} kernels run on the virtual GPU; times are estimated\n",
+                               session.Paint("36", "none   "), "gpu");
+  }
+  session.out << (complete ? "\nEverything that is needed is here.\n"
+                           : "\nSome commands will not work until the missing tools are there.\n");
+  return complete ? kExitOk : kExitInconclusive;
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Show what was found of nvcc, NVRTC, clang, LLVM, torch and GPUs");
+  command->fallthrough();
+  command->callback([&session] { session.action = [&session] { return Doctor(session); }; });
+}
+
+}  // namespace kernelsmith

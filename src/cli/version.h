@@ -1,0 +1,7 @@
+#pragma once
+
+namespace kernelsmith {
+
+inline constexpr char kVersion[] = KS_VERSION;
+
+}  // namespace kernelsmith

@@ -1,0 +1,215 @@
+#include "support/tool_finder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <sstream>
+
+namespace kernelsmith {
+namespace {
+
+using std::filesystem::path;
+
+// Asking a tool for its version is instant; one that takes longer is broken.
+constexpr std::chrono::seconds kAskTimeout{20};
+
+std::vector<path> ListFolder(const path& folder) {
+  std::vector<path> entries;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    entries.push_back(it->path());
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+std::string Lines(const std::string& text, const std::string& word) {
+  std::istringstream in(text);
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.find(word) != std::string::npos) return line;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FindVersion(const std::string& text) {
+  for (size_t start = 0; start < text.size(); ++start) {
+    if (!std::isdigit(static_cast<unsigned char>(text[start]))) continue;
+    size_t end = start;
+    bool dotted = false;
+    while (end < text.size() && (std::isdigit(static_cast<unsigned char>(text[end])) ||
+                                 (text[end] == '.' && end + 1 < text.size() &&
+                                  std::isdigit(static_cast<unsigned char>(text[end + 1]))))) {
+      dotted |= text[end] == '.';
+      ++end;
+    }
+    if (dotted) return text.substr(start, end - start);
+    start = end;
+  }
+  return {};
+}
+
+int CompareVersions(const std::string& a, const std::string& b) {
+  std::istringstream left(a);
+  std::istringstream right(b);
+  while (true) {
+    int x = 0;
+    int y = 0;
+    const bool more_left = static_cast<bool>(left >> x);
+    const bool more_right = static_cast<bool>(right >> y);
+    if (!more_left && !more_right) return 0;
+    if (!more_left) x = 0;
+    if (!more_right) y = 0;
+    if (x != y) return x < y ? -1 : 1;
+    if (left.peek() == '.')
+      left.get();
+    else
+      left.setstate(std::ios::failbit);
+    if (right.peek() == '.')
+      right.get();
+    else
+      right.setstate(std::ios::failbit);
+  }
+}
+
+ToolFinder::ToolFinder(ProcessRunner& processes, const FileSystem& files, Environment environment,
+                       path project)
+    : processes_(processes),
+      files_(files),
+      environment_(std::move(environment)),
+      project_(std::move(project)) {}
+
+std::optional<ToolFinder::Answer> ToolFinder::FirstThatRuns(
+    const std::vector<path>& candidates, const std::vector<std::string>& arguments) {
+  for (const path& candidate : candidates) {
+    ProcessRequest request{.argv = {candidate.string()}, .timeout = kAskTimeout};
+    request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
+    const Result<ProcessResult> result = processes_.Run(request);
+    if (result.ok() && result->exit_code == 0) return Answer{candidate, result->out};
+  }
+  return std::nullopt;
+}
+
+std::vector<path> ToolFinder::Places(const std::string& own_variable, const std::string& name,
+                                     const std::vector<path>& folders) const {
+  // Somebody who names a tool wants that one, and an error if it does not work.
+  if (const std::string own = environment_(own_variable); !own.empty()) return {own};
+  std::vector<path> places;
+  std::istringstream search_path(environment_("PATH"));
+  std::string folder;
+  while (std::getline(search_path, folder, ':')) {
+    if (!folder.empty() && files_.Exists(path(folder) / name))
+      places.push_back(path(folder) / name);
+  }
+  for (const path& extra : folders) {
+    if (files_.Exists(extra / name)) places.push_back(extra / name);
+  }
+  return places;
+}
+
+std::optional<path> ToolFinder::SitePackages() const {
+  for (const path& entry : ListFolder(project_ / ".venv" / "lib")) {
+    if (files_.Exists(entry / "site-packages")) return entry / "site-packages";
+  }
+  return std::nullopt;
+}
+
+std::vector<path> ToolFinder::CudaFolders(const std::string& subfolder) const {
+  std::vector<path> folders;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const std::string home = environment_(variable); !home.empty()) {
+      folders.push_back(path(home) / subfolder);
+    }
+  }
+  folders.push_back(path("/usr/local/cuda") / subfolder);
+  if (const std::optional<path> packages = SitePackages()) {
+    // NVIDIA's PyPI packages: nvidia/cu13/{bin,lib} since CUDA 13, nvidia/cuda_nvcc/bin and
+    // nvidia/cuda_nvrtc/lib before.
+    for (const path& entry : ListFolder(*packages / "nvidia")) folders.push_back(entry / subfolder);
+  }
+  return folders;
+}
+
+std::optional<Tool> ToolFinder::Nvcc() {
+  const auto answer =
+      FirstThatRuns(Places("KERNELSMITH_NVCC", "nvcc", CudaFolders("bin")), {"--version"});
+  if (!answer) return std::nullopt;
+  // "Cuda compilation tools, release 13.0, V13.0.88"
+  const std::string line = Lines(answer->output, "release");
+  const size_t full = line.rfind('V');
+  return Tool{answer->path, FindVersion(full == std::string::npos ? line : line.substr(full))};
+}
+
+std::optional<Tool> ToolFinder::Ptxas() {
+  const auto answer =
+      FirstThatRuns(Places("KERNELSMITH_PTXAS", "ptxas", CudaFolders("bin")), {"--version"});
+  if (!answer) return std::nullopt;
+  const std::string line = Lines(answer->output, "release");
+  const size_t full = line.rfind('V');
+  return Tool{answer->path, FindVersion(full == std::string::npos ? line : line.substr(full))};
+}
+
+std::optional<Tool> ToolFinder::Nvrtc() {
+  std::vector<path> folders = CudaFolders("lib64");
+  for (const path& folder : CudaFolders("lib")) folders.push_back(folder);
+  for (const path& folder : folders) {
+    for (const path& entry : ListFolder(folder)) {
+      const std::string name = entry.filename().string();
+      // libnvrtc.so.13, not libnvrtc-builtins.so.13.0 nor libnvrtc.alt.so.13.
+      if (name.starts_with("libnvrtc.so.")) return Tool{entry, name.substr(12)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Tool> ToolFinder::Clang() {
+  std::vector<path> places = Places("KERNELSMITH_CLANG", "clang++-19", {"/usr/lib/llvm-19/bin"});
+  for (const path& place : Places("KERNELSMITH_CLANG", "clang++", {})) places.push_back(place);
+  const auto answer = FirstThatRuns(places, {"--version"});
+  if (!answer) return std::nullopt;
+  return Tool{answer->path, FindVersion(answer->output)};
+}
+
+std::optional<Tool> ToolFinder::Llvm() {
+  const auto answer = FirstThatRuns(
+      Places("KERNELSMITH_LLVM_CONFIG", "llvm-config-19", {"/usr/lib/llvm-19/bin"}), {"--version"});
+  if (!answer) return std::nullopt;
+  return Tool{answer->path, FindVersion(answer->output)};
+}
+
+std::optional<Tool> ToolFinder::PythonWithTorch() {
+  // The metadata, not the package: importing torch takes seconds.
+  const std::vector<std::string> ask = {
+      "-c", "import importlib.metadata as m; print(m.version('torch'))"};
+  for (const path& place : Places("KERNELSMITH_PYTHON", "python3", {project_ / ".venv" / "bin"})) {
+    const auto answer = FirstThatRuns({place}, ask);
+    if (!answer) continue;
+    const std::string version = answer->output.substr(0, answer->output.find('\n'));
+    if (CompareVersions(version, "2.5") >= 0) return Tool{place, version};
+  }
+  return std::nullopt;
+}
+
+std::optional<Tool> ToolFinder::Bubblewrap() {
+  const auto answer = FirstThatRuns(Places("KERNELSMITH_BWRAP", "bwrap", {}), {"--version"});
+  if (!answer) return std::nullopt;
+  return Tool{answer->path, FindVersion(answer->output)};
+}
+
+std::vector<std::string> ToolFinder::Gpus() {
+  std::vector<std::string> names;
+  const auto answer = FirstThatRuns(Places("KERNELSMITH_NVIDIA_SMI", "nvidia-smi", {}),
+                                    {"--query-gpu=name,driver_version", "--format=csv,noheader"});
+  if (!answer) return names;
+  std::istringstream lines(answer->output);
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (!line.empty()) names.push_back(line);
+  }
+  return names;
+}
+
+}  // namespace kernelsmith

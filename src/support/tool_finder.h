@@ -1,0 +1,75 @@
+// Finds the outside programs and libraries that the product uses, in one order for everybody: an
+// environment variable of ours, PATH, the places where they are usually installed, and what the
+// set-up put into the project's .venv.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/file_system.h"
+#include "support/subprocess.h"
+
+namespace kernelsmith {
+
+struct Tool {
+  std::filesystem::path path;
+  std::string version;  // as the tool prints it, e.g. "13.0.88"
+};
+
+class ToolFinder {
+ public:
+  using Environment = std::function<std::string(const std::string& name)>;
+
+  // `environment` gives "" for what is not set; `project` is the folder that holds .venv.
+  ToolFinder(ProcessRunner& processes, const FileSystem& files, Environment environment,
+             std::filesystem::path project);
+
+  // nvcc: $KERNELSMITH_NVCC, PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, .venv.
+  std::optional<Tool> Nvcc();
+  // The assembler beside nvcc; tells registers and spills.
+  std::optional<Tool> Ptxas();
+  // libnvrtc.so of the toolkit or of .venv. The version is that of the file name.
+  std::optional<Tool> Nvrtc();
+  // clang++ 16 or later: $KERNELSMITH_CLANG, clang++-19, clang++.
+  std::optional<Tool> Clang();
+  std::optional<Tool> Llvm();
+  // A python that has torch 2.5 or later: $KERNELSMITH_PYTHON, python3, .venv/bin/python. The
+  // version is torch's.
+  std::optional<Tool> PythonWithTorch();
+  std::optional<Tool> Bubblewrap();
+  // Names of NVIDIA GPUs with a working driver, as nvidia-smi lists them; usually none.
+  std::vector<std::string> Gpus();
+
+ private:
+  // The first of `candidates` that runs with `arguments` and exits 0, and its output.
+  struct Answer {
+    std::filesystem::path path;
+    std::string output;
+  };
+  std::optional<Answer> FirstThatRuns(const std::vector<std::filesystem::path>& candidates,
+                                      const std::vector<std::string>& arguments);
+  // `name` in $own_variable, PATH (as the bare name), then in each of `folders`.
+  std::vector<std::filesystem::path> Places(
+      const std::string& own_variable, const std::string& name,
+      const std::vector<std::filesystem::path>& folders) const;
+  // bin/ or lib/ folders of CUDA installations.
+  std::vector<std::filesystem::path> CudaFolders(const std::string& subfolder) const;
+  // .venv/lib/python3.*/site-packages
+  std::optional<std::filesystem::path> SitePackages() const;
+
+  ProcessRunner& processes_;
+  const FileSystem& files_;
+  Environment environment_;
+  std::filesystem::path project_;
+};
+
+// The first "1.2" or "1.2.3" in `text`; empty if there is none.
+std::string FindVersion(const std::string& text);
+
+// -1, 0 or 1: compares the dotted numbers; "2.5.1+cu124" is 2.5.1.
+int CompareVersions(const std::string& a, const std::string& b);
+
+}  // namespace kernelsmith
