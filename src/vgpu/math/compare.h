@@ -158,9 +158,11 @@ template <bool Ftz = false, bool Nan = false, bool Xorsign = false, typename T>
 constexpr T Max(T a, T b) {
   return MinMax<true, Ftz, Nan, Xorsign>(a, b);
 }
-template <bool kMax, bool Ftz = false, bool Nan = false, bool Xorsign = false, typename T>
+// The forms with three operands; `kAbs`: of the absolute values.
+template <bool kMax, bool Ftz = false, bool Nan = false, bool kAbs = false, typename T>
 constexpr T MinMax3(T a, T b, T c) {
-  return MinMax<kMax, Ftz, Nan, Xorsign>(MinMax<kMax, Ftz, Nan, Xorsign>(a, b), c);
+  if constexpr (kAbs) return MinMax3<kMax, Ftz, Nan>(Abs(a), Abs(b), Abs(c));
+  return MinMax<kMax, Ftz, Nan>(MinMax<kMax, Ftz, Nan>(a, b), c);
 }
 
 enum class FloatClass { kFinite, kInfinite, kNumber, kNotANumber, kNormal, kSubnormal };
