@@ -1,0 +1,3 @@
+from kernelsmith_bridge.worker import main
+
+main()

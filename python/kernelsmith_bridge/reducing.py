@@ -1,0 +1,124 @@
+"""The same task at smaller shapes: halves sizes, one at a time, as long as the task still runs.
+
+Sizes depend on each other in ways that only the task's code knows (heads divide the width, an init
+size equals an input size), so every step is tried on fake tensors, which cost no memory.
+"""
+
+import contextlib
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils import _pytree as pytree
+from torch.utils.flop_counter import FlopCounterMode
+
+from kernelsmith_bridge.errors import TaskError, invalid
+from kernelsmith_bridge.formats import ModelTask, open_task
+from kernelsmith_bridge.loading import SMALLEST_SIZE, size_values
+from kernelsmith_bridge.tracing import plain_operators
+
+# Enough for every real task; each step takes some milliseconds.
+MOST_STEPS = 80
+
+
+class _Elements(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.count += sum(t.numel() for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor))
+        return result
+
+
+def work_of(request, stage):
+    """Multiply-adds plus elements written by one forward call, on fake tensors."""
+    with FakeTensorMode(allow_non_fake_inputs=True), contextlib.ExitStack() as stack:
+        task = open_task(request, stage)
+        call = task.build()
+        tensors = [p.tensor.detach() for p in call.placeholders]
+        flops = stack.enter_context(FlopCounterMode(display=False))
+        elements = stack.enter_context(_Elements())
+        stack.enter_context(plain_operators())
+        with torch.no_grad():
+            call.run(tensors)
+    return flops.get_total_flops() // 2 + elements.count + sum(t.numel() for t in tensors)
+
+
+def _sizes(request, stage):
+    """The sizes a configuration consists of. For formats with arguments they are arguments by value:
+    an equal number on both sides (or in two places) stays equal."""
+    task = open_task(request, stage)
+    configuration = request.get("configuration") or {}
+    if isinstance(task, ModelTask):
+        current = {int(k): v for k, v in (configuration.get("sizes") or {}).items()}
+        return {value: current.get(value, value) for value in size_values(task.path)}, None
+    sides = {}
+    for side, defaults in task.size_arguments().items():
+        sides[side] = {**defaults, **(configuration.get(side) or {})}
+    values = {v for side in sides.values() for v in _integers(side) if v >= SMALLEST_SIZE}
+    return {value: value for value in sorted(values)}, sides
+
+
+def _integers(value):
+    if type(value) is int:
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _integers(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _integers(item)
+
+
+def _replace(value, sizes):
+    if type(value) is int:
+        return sizes.get(value, value)
+    if isinstance(value, dict):
+        return {key: _replace(item, sizes) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replace(item, sizes) for item in value]
+    return value
+
+
+def _configuration(original, sizes, sides):
+    changed = {old: new for old, new in sizes.items() if old != new}
+    result = dict(original or {})
+    if sides is None:
+        result["sizes"] = {str(old): new for old, new in changed.items()}
+    else:
+        for side, arguments in sides.items():
+            result[side] = _replace(arguments, changed)
+    return result
+
+
+def reduce(request, stage):
+    target = int(request["work"])
+    sizes, sides = _sizes(request, stage)
+    original = request.get("configuration")
+    before = work_of(request, stage)
+    work = before
+    stuck = set()
+    for _ in range(MOST_STEPS):
+        open_sizes = [old for old in sizes if old not in stuck and sizes[old] > 1]
+        if work <= target or not open_sizes:
+            break
+        old = max(open_sizes, key=lambda value: sizes[value])
+        trial = {**sizes, old: sizes[old] // 2}
+        configuration = _configuration(original, trial, sides)
+        try:
+            smaller = work_of({**request, "configuration": configuration}, stage)
+        except Exception:
+            stuck.add(old)
+            continue
+        if smaller >= work:
+            stuck.add(old)
+            continue
+        sizes, work = trial, smaller
+    if work > target:
+        if work == before:
+            raise invalid("the task can't be reduced: no smaller size runs")
+        raise TaskError("unsupported", f"the task can't be reduced to {target} operations: "
+                                       f"{work} is the least that runs")
+    return {"configuration": _configuration(original, sizes, sides), "work": work, "work_before": before}
