@@ -103,7 +103,7 @@ inline float SqrtApprox(float a) {
 template <bool Ftz = false>
 inline float RsqrtApprox(float a) {
   const double x = Flush<Ftz>(a);
-  return CanonicalNan(static_cast<float>(1.0 / __builtin_sqrt(x)));
+  return CanonicalNan(static_cast<float>(1.0 / __builtin_elementwise_sqrt(x)));
 }
 
 // 2 ulp for |b| in [2^-126, 2^126]. Above, the reciprocal is flushed: the result is zero, or NaN
@@ -112,7 +112,7 @@ template <bool Ftz = false>
 constexpr float DivApprox(float a, float b) {
   a = Flush<Ftz>(a);
   b = Flush<Ftz>(b);
-  const bool flushed = (Abs(b) > 0x1p126f) & (Abs(b) < Bits<float>(0x7f800000u));
+  const bool flushed = Abs(b) > 0x1p126f && Abs(b) < Bits<float>(0x7f800000u);
   const float zero = Bits<float>(SignBit(b));
   return Flush<Ftz>(CanonicalNan(flushed ? a * zero : a / b));
 }
@@ -207,9 +207,9 @@ constexpr double RoundToUpperWord(double x) {
 }
 constexpr double RcpApproxFtz(double a) { return RoundToUpperWord(1.0 / UpperWord(a)); }
 inline double RsqrtApproxFtz(double a) {
-  return RoundToUpperWord(1.0 / __builtin_sqrt(UpperWord(a)));
+  return RoundToUpperWord(1.0 / __builtin_elementwise_sqrt(UpperWord(a)));
 }
-inline double RsqrtApprox(double a) { return FinishF64(1.0 / __builtin_sqrt(a), a); }
+inline double RsqrtApprox(double a) { return FinishF64(1.0 / __builtin_elementwise_sqrt(a), a); }
 
 }  // namespace KS_MATH_ISA
 }  // namespace kernelsmith::vgpu::math

@@ -2,8 +2,6 @@
 // .ftz and .sat. Results are those of one rounding of the exact value; NaNs are PTX's.
 #pragma once
 
-#include <cmath>
-
 #include "vgpu/math/round.h"
 
 namespace kernelsmith::vgpu::math {
@@ -119,9 +117,9 @@ template <typename M = Mode<>>
 inline float Sqrt(float a) {
   a = Flush<M::kFtz>(a);
   if constexpr (M::kRound == Round::kRn) {
-    return FinishF32<M>(__builtin_sqrtf(a));
+    return FinishF32<M>(__builtin_elementwise_sqrt(a));
   } else {
-    return FinishF32<M>(NarrowF64<M::kRound>(__builtin_sqrt(static_cast<double>(a))));
+    return FinishF32<M>(NarrowF64<M::kRound>(__builtin_elementwise_sqrt(static_cast<double>(a))));
   }
 }
 
@@ -164,7 +162,8 @@ inline double Mul(double a, double b) {
 
 template <typename M = Mode<>>
 inline double Fma(double a, double b, double c) {
-  if constexpr (M::kRound == Round::kRn) return FinishF64(std::fma(a, b, c), a, b, c);
+  if constexpr (M::kRound == Round::kRn)
+    return FinishF64(__builtin_elementwise_fma(a, b, c), a, b, c);
   return FinishF64(FmaF64Directed(M::kRound, a, b, c), a, b, c);
 }
 
@@ -181,7 +180,7 @@ inline double Rcp(double a) {
 
 template <typename M = Mode<>>
 inline double Sqrt(double a) {
-  if constexpr (M::kRound == Round::kRn) return FinishF64(__builtin_sqrt(a), a);
+  if constexpr (M::kRound == Round::kRn) return FinishF64(__builtin_elementwise_sqrt(a), a);
   return FinishF64(SqrtF64Directed(M::kRound, a), a);
 }
 
