@@ -163,6 +163,8 @@ def _drop_identities(graph):
 def _finish(module, call, names, tagged, tangent_count):
     graph = module.graph
     mutated = _mutations(graph, names)
+    if tangent_count:
+        mutated = {}  # what the forward pass changes is no business of a backward kernel
     by_name = dict(zip(names, [n for n in graph.nodes if n.op == "placeholder"]))
     for name in list(mutated):
         role = next((p.role for p in call.placeholders if p.name == name), "")
@@ -202,10 +204,11 @@ def trace_forward(call, is_task_file):
 
     tensors = [p.tensor.detach() for p in call.placeholders]
     module = _two_passes(function, tensors, is_task_file)
-    if not found[0].tensors:
-        raise invalid("the task returns no tensor")
     tagged = [("output", i) for i in range(len(found[0].tensors))]
-    return _finish(module, call, [p.name for p in call.placeholders], tagged, 0)
+    traced = _finish(module, call, [p.name for p in call.placeholders], tagged, 0)
+    if not traced.outputs:
+        raise invalid("the task returns no tensor and changes none")
+    return traced
 
 
 def run_with_gradients(call, tensors, tangents, make_tangents=None):

@@ -1,0 +1,20 @@
+"""Scaled cast from float32 to float16 and bfloat16."""
+
+import torch
+from suite import normal, sizes
+
+forward_only = True
+dtypes = ["float32"]
+
+
+def forward(x, scale):
+    return (x * scale).to(torch.float16), (x * scale).to(torch.bfloat16)
+
+
+def arguments(count, scale=0.5):
+    return dict(x=normal(count), scale=scale)
+
+
+quick = sizes("count", (4096,))
+hidden = sizes("count", (1,), (33,), (1027,))
+timing = sizes("count", (268435456,))
