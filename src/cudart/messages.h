@@ -1,0 +1,12 @@
+// Lines for the person who runs the program, on standard error, where the CUDA API has only a
+// number to give.
+#pragma once
+
+#include <string_view>
+
+namespace kernelsmith::cudart {
+
+// "kernelsmith: message". Nothing if KERNELSMITH_QUIET is set to 1.
+void Say(std::string_view message);
+
+}  // namespace kernelsmith::cudart

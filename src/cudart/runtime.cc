@@ -1,0 +1,475 @@
+#include "cudart/runtime.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "cudart/graph.h"
+#include "cudart/messages.h"
+
+namespace kernelsmith::cudart {
+namespace {
+
+std::optional<long> NumberFromEnvironment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  if (*end != '\0' || value < 0) {
+    Say(fmt::format("{} must be a number of at least 0, not '{}'", name, text));
+    return std::nullopt;
+  }
+  return value;
+}
+
+// CUDA_VISIBLE_DEVICES hides devices from the first entry on that is not a device's number.
+bool DeviceIsHidden() {
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible == nullptr) return false;
+  const std::string_view first = std::string_view(visible).substr(0, std::strcspn(visible, ","));
+  return first != "0" && !first.starts_with("GPU-") && !first.starts_with("MIG-");
+}
+
+}  // namespace
+
+Runtime& Runtime::Get() {
+  static Runtime* const runtime = new Runtime;
+  return *runtime;
+}
+
+ThreadState& Runtime::Thread() {
+  thread_local ThreadState state;
+  return state;
+}
+
+cudaError_t Runtime::Initialise() {
+  if (ready_.load(std::memory_order_acquire)) {
+    // Threads and locks don't survive a fork; CUDA does not support this either.
+    return forked_ ? cudaErrorInitializationError : cudaSuccess;
+  }
+  const std::lock_guard lock(setup_mutex_);
+  if (!setup_tried_) {
+    setup_tried_ = true;
+    setup_error_ = SetUp();
+    if (setup_error_ == cudaSuccess) ready_.store(true, std::memory_order_release);
+  }
+  return setup_error_;
+}
+
+cudaError_t Runtime::SetUp() {
+  if (DeviceIsHidden()) return cudaErrorNoDevice;
+  model_ = &DefaultGpuModel();
+  if (const char* name = std::getenv("KERNELSMITH_GPU"); name != nullptr && *name != '\0') {
+    const Result<const GpuModel*> found = FindGpuModel(name);
+    if (!found.ok()) {
+      Say("KERNELSMITH_GPU: " + found.error().message());
+      return cudaErrorNoDevice;
+    }
+    model_ = *found;
+  }
+  if (const auto patience = NumberFromEnvironment("KERNELSMITH_PATIENCE_MS")) {
+    patience_ = std::chrono::milliseconds(*patience);
+  }
+  vgpu::VirtualGpu::Options options;
+  options.memory.capacity = static_cast<uint64_t>(model_->global_memory_bytes);
+  options.multiprocessors = static_cast<uint32_t>(model_->sm_count);
+  options.resident_blocks = static_cast<uint32_t>(model_->sm_count * model_->max_blocks_per_sm);
+  options.max_shared_bytes = static_cast<uint32_t>(model_->shared_per_block_optin);
+  options.clock_hz = uint64_t{1000} * static_cast<uint64_t>(model_->sm_clock_khz);
+  if (const auto watchdog = NumberFromEnvironment("KERNELSMITH_WATCHDOG_S")) {
+    options.watchdog = std::chrono::seconds(*watchdog);
+  }
+  options.print = [this](std::string_view text) {
+    const std::lock_guard lock(print_mutex_);
+    printed_ += text;
+  };
+  Result<std::unique_ptr<vgpu::VirtualGpu>> gpu = vgpu::VirtualGpu::Create(std::move(options));
+  if (!gpu.ok()) {
+    Say(gpu.error().Format());
+    return cudaErrorMemoryAllocation;
+  }
+  gpu_ = *std::move(gpu);
+  limits_[cudaLimitStackSize] = 1024;  // CUDA's default; the engine's own stacks are larger
+  limits_[cudaLimitPrintfFifoSize] = size_t{1} << 20;
+  limits_[cudaLimitMallocHeapSize] = gpu_->options().heap_bytes;
+  limits_[cudaLimitDevRuntimePendingLaunchCount] = 2048;
+  limits_[cudaLimitMaxL2FetchGranularity] = 64;
+  limits_[cudaLimitPersistingL2CacheSize] = 0;
+  legacy_stream_ = std::make_shared<Stream>();
+  legacy_stream_->legacy = true;
+  legacy_stream_->id = next_stream_id_++;
+  ::pthread_atfork(nullptr, nullptr, [] { Get().forked_ = true; });
+  return cudaSuccess;
+}
+
+// -- faults ---------------------------------------------------------------------------------------
+
+cudaError_t Runtime::known_fault() const { return static_cast<cudaError_t>(known_fault_.load()); }
+
+cudaError_t Runtime::RevealFault() {
+  const std::lock_guard lock(fault_mutex_);
+  if (fault_ != cudaSuccess && known_fault_ == cudaSuccess) {
+    Say(fault_message_);
+    known_fault_ = fault_;
+  }
+  return known_fault();
+}
+
+void Runtime::Fail(cudaError_t code, const std::string& message) {
+  const std::lock_guard lock(fault_mutex_);
+  if (fault_ != cudaSuccess) return;
+  fault_ = code;
+  fault_message_ = message;
+}
+
+// -- streams --------------------------------------------------------------------------------------
+
+std::shared_ptr<Stream> Runtime::FindStream(cudaStream_t handle) {
+  const std::lock_guard lock(mutex_);
+  if (handle == nullptr || handle == cudaStreamLegacy) return legacy_stream_;
+  if (handle == cudaStreamPerThread) {
+    ThreadState& thread = Thread();
+    if (thread.stream == nullptr) {
+      thread.stream = std::make_shared<Stream>();
+      thread.stream->id = next_stream_id_++;
+      per_thread_streams_.push_back(thread.stream);
+    }
+    return thread.stream;
+  }
+  const auto found = streams_.find(handle);
+  return found == streams_.end() ? nullptr : found->second;
+}
+
+cudaStream_t Runtime::CreateStream(unsigned int flags, int priority) {
+  auto stream = std::make_shared<Stream>();
+  stream->flags = flags;
+  stream->priority = priority;
+  const std::lock_guard lock(mutex_);
+  stream->id = next_stream_id_++;
+  auto* handle = reinterpret_cast<cudaStream_t>(stream.get());
+  streams_.emplace(handle, std::move(stream));
+  return handle;
+}
+
+bool Runtime::DestroyStream(cudaStream_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find(handle);
+  if (found == streams_.end()) return false;
+  // What is in it still runs, and the default stream still waits for it.
+  if (found->second->blocking() && !executor_.IsDone(found->second->tail)) {
+    orphans_.push_back(found->second->tail);
+  }
+  streams_.erase(found);
+  return true;
+}
+
+void Runtime::Prune() {
+  std::erase_if(orphans_, [this](const TaskPtr& task) { return executor_.IsDone(task); });
+  std::erase_if(per_thread_streams_, [this](const std::shared_ptr<Stream>& stream) {
+    return stream.use_count() == 1 && executor_.IsDone(stream->tail);
+  });
+}
+
+std::vector<TaskPtr> Runtime::TasksBefore(const Stream& stream) {
+  std::vector<TaskPtr> tasks{stream.tail};
+  if (stream.legacy) {
+    Prune();
+    for (const auto& [handle, other] : streams_) {
+      if (other->blocking()) tasks.push_back(other->tail);
+    }
+    for (const auto& other : per_thread_streams_) tasks.push_back(other->tail);
+    tasks.insert(tasks.end(), orphans_.begin(), orphans_.end());
+  } else if (stream.blocking()) {
+    tasks.push_back(legacy_stream_->tail);
+  }
+  return tasks;
+}
+
+cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Completion completion,
+                            TaskPtr* started) {
+  const bool quick = IsQuick(work);
+  TaskPtr task;
+  std::vector<TaskPtr> before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stream->capture != nullptr) {
+      if (stream->capture->invalidated) return cudaErrorStreamCaptureInvalidated;
+      if (completion == Completion::kComplete) {
+        stream->capture->invalidated = true;
+        return cudaErrorStreamCaptureUnsupported;
+      }
+      const cudaGraphNodeType type = NodeTypeOf(work);
+      stream->capture->Add(*stream, type, std::move(work));
+      return cudaSuccess;
+    }
+    if (stream->legacy) {
+      // The default stream would have to wait for a stream that only records.
+      for (const std::shared_ptr<Capture>& capture : captures_) {
+        const std::shared_ptr<Stream> origin = capture->origin.lock();
+        if (origin == nullptr || !origin->blocking()) continue;
+        capture->invalidated = true;
+        return cudaErrorStreamCaptureImplicit;
+      }
+    }
+    before = TasksBefore(*stream);
+    task = std::make_shared<Task>([this, work = std::move(work)] { Execute(work); });
+    stream->tail = task;
+  }
+  if (started != nullptr) *started = task;
+  executor_.Submit(task, before,
+                   quick ? Executor::Where::kCallerIfReady : Executor::Where::kAnyThread);
+  if (completion == Completion::kEager) {
+    executor_.WaitFor(task, patience_);
+    return cudaSuccess;
+  }
+  executor_.Wait(task);
+  FlushPrints();
+  return RevealFault();
+}
+
+bool Runtime::IsStreamDone(const std::shared_ptr<Stream>& stream) {
+  const std::lock_guard lock(mutex_);
+  for (const TaskPtr& task : TasksBefore(*stream)) {
+    if (!executor_.IsDone(task)) return false;
+  }
+  return true;
+}
+
+cudaError_t Runtime::Synchronise(const std::shared_ptr<Stream>& stream) {
+  std::vector<TaskPtr> before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stream->capture != nullptr) {
+      stream->capture->invalidated = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    before = stream->legacy ? TasksBefore(*stream) : std::vector<TaskPtr>{stream->tail};
+  }
+  for (const TaskPtr& task : before) executor_.Wait(task);
+  FlushPrints();
+  return RevealFault();
+}
+
+cudaError_t Runtime::SynchroniseDevice() {
+  std::vector<TaskPtr> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!captures_.empty()) {
+      for (const std::shared_ptr<Capture>& capture : captures_) capture->invalidated = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    Prune();
+    tasks = orphans_;
+    tasks.push_back(legacy_stream_->tail);
+    for (const auto& [handle, stream] : streams_) tasks.push_back(stream->tail);
+    for (const auto& stream : per_thread_streams_) tasks.push_back(stream->tail);
+  }
+  for (const TaskPtr& task : tasks) executor_.Wait(task);
+  FlushPrints();
+  return RevealFault();
+}
+
+// -- events ---------------------------------------------------------------------------------------
+
+cudaEvent_t Runtime::CreateEvent(unsigned int flags) {
+  auto event = std::make_shared<Event>();
+  event->flags = flags;
+  auto* handle = reinterpret_cast<cudaEvent_t>(event.get());
+  const std::lock_guard lock(mutex_);
+  events_.emplace(handle, std::move(event));
+  return handle;
+}
+
+bool Runtime::DestroyEvent(cudaEvent_t handle) {
+  const std::lock_guard lock(mutex_);
+  return events_.erase(handle) > 0;
+}
+
+std::shared_ptr<Event> Runtime::FindEvent(cudaEvent_t handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = events_.find(handle);
+  return found == events_.end() ? nullptr : found->second;
+}
+
+cudaError_t Runtime::RecordEvent(const std::shared_ptr<Event>& event,
+                                 const std::shared_ptr<Stream>& stream) {
+  auto record = std::make_shared<EventRecord>();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stream->capture != nullptr) {
+      if (stream->capture->invalidated) return cudaErrorStreamCaptureInvalidated;
+      record->capture = stream->capture;
+      record->capture_tail = stream->capture_tail;
+      event->last = std::move(record);
+      return cudaSuccess;
+    }
+  }
+  TaskPtr task;
+  const cudaError_t error = Submit(stream, RecordWork{.record = record}, Completion::kEager, &task);
+  if (error != cudaSuccess) return error;
+  const std::lock_guard lock(mutex_);
+  record->task = std::move(task);
+  event->last = std::move(record);
+  return cudaSuccess;
+}
+
+cudaError_t Runtime::WaitEvent(const std::shared_ptr<Stream>& stream,
+                               const std::shared_ptr<Event>& event) {
+  TaskPtr task;
+  std::vector<TaskPtr> before;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::shared_ptr<EventRecord>& record = event->last;
+    if (record != nullptr && record->capture != nullptr) {
+      // The stream joins the capture that the event belongs to.
+      if (!captures_.contains(record->capture)) return cudaErrorInvalidValue;
+      if (stream->legacy) return cudaErrorStreamCaptureImplicit;
+      if (stream->capture != nullptr && stream->capture != record->capture) {
+        stream->capture->invalidated = true;
+        record->capture->invalidated = true;
+        return cudaErrorStreamCaptureMerge;
+      }
+      if (stream->capture == nullptr) {
+        stream->capture = record->capture;
+        stream->capture->members.push_back(stream);
+      }
+      for (GraphNode* node : record->capture_tail) {
+        if (std::find(stream->capture_tail.begin(), stream->capture_tail.end(), node) ==
+            stream->capture_tail.end()) {
+          stream->capture_tail.push_back(node);
+        }
+      }
+      return cudaSuccess;
+    }
+    if (stream->capture != nullptr) {
+      // The graph can't wait for what is outside of it.
+      if (record == nullptr) return cudaSuccess;
+      stream->capture->invalidated = true;
+      return cudaErrorStreamCaptureIsolation;
+    }
+    if (record == nullptr) return cudaSuccess;
+    before = TasksBefore(*stream);
+    before.push_back(record->task);
+    task = std::make_shared<Task>([] {});
+    stream->tail = task;
+  }
+  executor_.Submit(task, before, Executor::Where::kCallerIfReady);
+  return cudaSuccess;
+}
+
+bool Runtime::IsRecordDone(const std::shared_ptr<EventRecord>& record) {
+  return record == nullptr || executor_.IsDone(record->task);
+}
+
+void Runtime::WaitForRecord(const std::shared_ptr<EventRecord>& record) {
+  if (record != nullptr) executor_.Wait(record->task);
+  FlushPrints();
+}
+
+// -- limits and reset -----------------------------------------------------------------------------
+
+std::optional<size_t> Runtime::GetLimit(cudaLimit limit) {
+  const std::lock_guard lock(mutex_);
+  const auto found = limits_.find(limit);
+  if (found == limits_.end()) return std::nullopt;
+  return found->second;
+}
+
+cudaError_t Runtime::SetLimit(cudaLimit limit, size_t value) {
+  const std::lock_guard lock(mutex_);
+  const auto found = limits_.find(limit);
+  if (found == limits_.end()) return cudaErrorUnsupportedLimit;
+  switch (limit) {
+    case cudaLimitPersistingL2CacheSize:
+      value = std::min(value, static_cast<size_t>(model_->persisting_l2_bytes));
+      break;
+    case cudaLimitMaxL2FetchGranularity:
+      value = std::min<size_t>(value, 128);
+      break;
+    case cudaLimitStackSize:
+      // The engine's stacks are larger than CUDA's; a program that asks for more gets more.
+      if (value > gpu_->options().stack_bytes) {
+        gpu_->options().stack_bytes = static_cast<uint32_t>(std::min<size_t>(value, 512 << 10));
+      }
+      break;
+    case cudaLimitMallocHeapSize:
+      value = std::max(value, found->second);  // the heap never shrinks
+      gpu_->options().heap_bytes = value;
+      break;
+    default:
+      break;
+  }
+  found->second = value;
+  return cudaSuccess;
+}
+
+void Runtime::Reset() {
+  const std::lock_guard lock(mutex_);
+  streams_.clear();
+  events_.clear();
+  orphans_.clear();
+  captures_.clear();
+  legacy_stream_->tail = nullptr;
+  for (const auto& [address, flags] : allocations_) {
+    const std::optional<vgpu::Allocation> found = memory().Find(address);
+    if (!found) continue;
+    if (found->kind == vgpu::AllocationKind::kHostRegistered) {
+      (void)memory().UnregisterHostRange(reinterpret_cast<void*>(address));
+    } else {
+      (void)memory().Free(address);
+    }
+  }
+  allocations_.clear();
+  registry_.UnloadAll();
+}
+
+// -- memory ---------------------------------------------------------------------------------------
+
+uint64_t Runtime::Allocate(size_t size, vgpu::AllocationKind kind, const char* call,
+                           unsigned int flags) {
+  const Result<uint64_t> address = memory().Allocate(size, kind, call);
+  if (!address.ok()) return 0;
+  const std::lock_guard lock(mutex_);
+  allocations_[*address] = flags;
+  return *address;
+}
+
+cudaError_t Runtime::Free(void* pointer) {
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  {
+    const std::lock_guard lock(mutex_);
+    if (allocations_.erase(address) == 0) return cudaErrorInvalidValue;
+  }
+  return memory().Free(address).ok() ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+std::optional<unsigned int> Runtime::FlagsOf(uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto found = allocations_.find(address);
+  if (found == allocations_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Runtime::NoteRegistered(uint64_t address, unsigned int flags) {
+  const std::lock_guard lock(mutex_);
+  allocations_[address] = flags;
+}
+
+// -- output ---------------------------------------------------------------------------------------
+
+void Runtime::FlushPrints() {
+  std::string text;
+  {
+    const std::lock_guard lock(print_mutex_);
+    text.swap(printed_);
+  }
+  // Through the program's own stdout, so that it keeps its place between what the host prints.
+  if (!text.empty()) std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace kernelsmith::cudart
