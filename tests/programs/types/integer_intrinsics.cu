@@ -41,12 +41,9 @@ __global__ void Words(const unsigned* a, const unsigned* b, const unsigned* c, u
 unsigned PermuteBytes(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long both = static_cast<unsigned long long>(y) << 32 | x;
   unsigned out = 0;
-  for (int i = 0; i < 4; ++i) {
-    const unsigned s = selector >> (4 * i) & 0xf;
-    unsigned byte = both >> (8 * (s & 7)) & 0xff;
-    if (s & 8) byte = byte & 0x80 ? 0xff : 0;  // the sign of the byte, spread
-    out |= byte << (8 * i);
-  }
+  // __byte_perm looks at three bits of each nibble of the selector.
+  for (int i = 0; i < 4; ++i)
+    out |= static_cast<unsigned>(both >> (8 * (selector >> (4 * i) & 7)) & 0xff) << (8 * i);
   return out;
 }
 
