@@ -206,19 +206,22 @@ enum class OperandKind : uint8_t {
 
 // .b0 .. .b3, .h0, .h1 of the video instructions, .x .y .z .w (also .r .g .b .a) of vector
 // registers.
-enum class Selector : uint8_t { kNone, kB0, kB1, kB2, kB3, kH0, kH1, kX, kY, kZ, kW };
+// kMask: several bytes or halves (.b3210, .h10) of the packed video instructions, in
+// Operand::integer as hexadecimal digits behind a leading 1 for bytes (0x13210), 2 for halves
+// (0x210).
+enum class Selector : uint8_t { kNone, kB0, kB1, kB2, kB3, kH0, kH1, kX, kY, kZ, kW, kMask };
 
 struct Operand {
   Position where;
   OperandKind kind = OperandKind::kSink;
   Selector selector = Selector::kNone;
-  bool negated = false;      // !p; or -x
+  bool negated = false;      // !p
   bool is_unsigned = false;  // kInteger: written with U, or beyond the signed range
   bool is_single =
       false;  // kFloat: 0f form, the low 32 of `bits` are a float; else all are a double
   bool has_index = false;  // kName: a[3], the array element's index in `integer`
   Symbol symbol;           // kName
-  std::string name;        // kName, kSpecialRegister
+  std::string name;        // kName, kSpecialRegister; kAddress: ".unified" if behind the ']'
   int64_t integer = 0;     // kInteger (bit pattern if unsigned); kName: byte offset of `x+4`
   uint64_t bits = 0;       // kFloat
   // kVector, kPair, kList: the parts. kAddress: first the base (a kName, which carries the offset,
