@@ -55,6 +55,7 @@ def user_frame(exception, is_task_file):
     return found
 
 
+_DATA_DEPENDENT = ("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException")
 _OUT_OF_MEMORY = re.compile(r"can't allocate memory|DefaultCPUAllocator|Cannot allocate memory|out of memory", re.I)
 _STORAGE_OVERFLOW = re.compile(r"Storage size calculation overflowed|numel: integer multiplication overflow", re.I)
 
@@ -75,6 +76,9 @@ def explain(exception, stage, is_task_file, memory_gib):
             file=exception.filename, line=exception.lineno, column=exception.offset,
         )
     text = str(exception)
+    name = type(exception).__name__
+    if name in _DATA_DEPENDENT or "data-dependent" in text:
+        return unsupported("unsupported: a shape or a branch depends on the values of a tensor", **where)
     if isinstance(exception, MemoryError) or _OUT_OF_MEMORY.search(text) or _STORAGE_OVERFLOW.search(text):
         return TaskError("timeout", f"out of memory while {stage}: the limit is {memory_gib:g} GiB", **where)
     if isinstance(exception, RecursionError):
@@ -83,7 +87,6 @@ def explain(exception, stage, is_task_file, memory_gib):
         return invalid(f"the task called exit({exception.code!r}) while {stage}", **where)
     if isinstance(exception, KeyboardInterrupt):
         return invalid(f"the task raised KeyboardInterrupt while {stage}", **where)
-    name = type(exception).__name__
     return invalid(f"{name} while {stage}: {first_line(text)}" if text else f"{name} while {stage}", **where)
 
 

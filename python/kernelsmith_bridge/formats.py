@@ -198,8 +198,9 @@ class ModelTask(Task):
         seed_all(stream_seed(self.seed, INPUT_STREAM))
         given = get_inputs(**self.kwargs("input"))
         if isinstance(given, dict):
-            order = [name for name in positional_names(model.forward, 0) if name in given] or list(given)
-            names, inputs = order, [given[name] for name in order]
+            known = [name for name in inspect.signature(model.forward).parameters if name in given]
+            names = known + [name for name in given if name not in known]
+            inputs = [given[name] for name in names]
         else:
             inputs = as_input_list(given, self.path)
             names = positional_names(model.forward, len(inputs))
@@ -272,42 +273,53 @@ class FunctionTask(Task):
         if len(calls) != 1:
             raise invalid(f"Model.forward must call fn exactly once, it called it {len(calls)} times", file=path)
         args, kwargs = calls[0]
-        names, values = bind_by_position(forward_fn, args, kwargs)
+        names, values, function = bind_by_position(forward_fn, args, kwargs)
         known = state_roles(model)
         input_names = list(getattr(module, "input_names", []))
         for i, value in enumerate(inputs):
             if isinstance(value, torch.Tensor):
                 known.append((value, "input", input_names[i] if i < len(input_names) else f"input_{i}"))
-        call = Call(self.name, forward_fn, names, values, known)
+        call = Call(self.name, function, names, values, known)
         if not call.placeholders:
             raise invalid("fn gets no tensors", file=path)
         if self.direction == "backward" and hasattr(module, "AutogradFunction"):
             self.stage("recording the backward call")
             capture_backward(call, module.AutogradFunction, values, names, path)
-        elif not any(p.requires_grad for p in call.placeholders if p.role == "input"):
+        elif not any(t.requires_grad for t in tensors_of(inputs)):
             for placeholder in call.placeholders:
                 placeholder.requires_grad |= placeholder.role == "input" and placeholder.tensor.is_floating_point()
         return call
 
 
 def bind_by_position(function, args, kwargs):
-    """Positional names and values as a candidate gets them; defaults that fn was not given stay out."""
+    """Names and values in the order of the signature, as a candidate gets them (defaults that fn was not
+    given stay out), and the function that takes them in that order."""
     if not kwargs:
-        return positional_names(function, len(args)), list(args)
+        return positional_names(function, len(args)), list(args), function
+    parameters = inspect.signature(function).parameters
     bound = inspect.signature(function).bind(*args, **kwargs)
-    names, values = [], []
+    names, values, keywords = [], [], []
     for name, value in bound.arguments.items():
-        kind = inspect.signature(function).parameters[name].kind
+        kind = parameters[name].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:
             names += [f"{name}_{i}" for i in range(len(value))]
             values += list(value)
+            keywords += [False] * len(value)
         elif kind is inspect.Parameter.VAR_KEYWORD:
             names += list(value)
             values += list(value.values())
+            keywords += [True] * len(value)
         else:
             names.append(name)
             values.append(value)
-    return names, values
+            keywords.append(name in kwargs)
+
+    def call(*given):
+        positional = [value for value, keyword in zip(given, keywords) if not keyword]
+        named = {name: value for name, value, keyword in zip(names, given, keywords) if keyword}
+        return function(*positional, **named)
+
+    return names, values, call
 
 
 class SuiteTask(Task):

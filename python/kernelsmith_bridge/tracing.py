@@ -147,14 +147,14 @@ def _is_bookkeeping(graph, placeholder, value):
 
 
 def _drop_identities(graph):
-    """alias, detach and views to the same shape: traces of autograd that mean nothing."""
+    """alias, detach, copies and views to the same shape: nothing changes in a functional graph."""
     for node in list(graph.nodes):
         if node.op != "call_function":
             continue
         same = node.target in (aten.alias.default, aten.detach.default)
-        if node.target is aten.view.default:
+        if node.target in (aten.view.default, aten.clone.default):
             source = node.args[0].meta["val"]
-            same = source.shape == node.meta["val"].shape
+            same = source.shape == node.meta["val"].shape and source.stride() == node.meta["val"].stride()
         if same:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
@@ -224,8 +224,8 @@ def run_with_gradients(call, tensors, tangents, make_tangents=None):
         raise invalid("no argument asks for a gradient: the task has no backward")
     with torch.enable_grad():
         # In-place operators on a leaf that asks for a gradient are an error of autograd's, so the call
-        # gets an alias.
-        flat = Flattened(call.run([leaf.view_as(leaf) if leaf.requires_grad else leaf for leaf in leaves]))
+        # gets a copy.
+        flat = Flattened(call.run([leaf.clone() if leaf.requires_grad else leaf for leaf in leaves]))
         chosen = _differentiable(flat.tensors)
         if not chosen:
             raise invalid("no output depends differentiably on an argument: the task has no backward")

@@ -11,6 +11,7 @@ ops: describe, export, evaluate, reduce, versions, quit.
 import json
 import os
 import resource
+import secrets
 import select
 import signal
 import sys
@@ -29,7 +30,7 @@ FAKE_EXPORT_REASON = "the task's tensors are too large to be made here"
 
 def child_main(request, report):
     """Runs in the fork. report(dict) sends a line to the worker."""
-    from kernelsmith_bridge.errors import TaskError, explain
+    from kernelsmith_bridge.errors import explain
     from kernelsmith_bridge.formats import open_task
 
     current = ["starting"]
@@ -43,6 +44,8 @@ def child_main(request, report):
     own = os.path.dirname(os.path.realpath(__file__))
 
     def is_task_file(name):
+        if not os.path.isabs(name):  # "<string>": code that was made up at run time
+            return False
         real = os.path.realpath(name)
         return real.startswith(root + os.sep) and not real.startswith(own + os.sep) and "site-packages" not in real
 
@@ -56,7 +59,9 @@ def child_main(request, report):
         report({"ok": True, "result": result})
     except BaseException as exception:
         error = explain(exception, current[0], is_task_file, gib)
-        if not isinstance(exception, TaskError) and error.file is None and error.kind == "invalid_input":
+        if not error.file:
+            error.file = request["path"]
+        if os.environ.get("KERNELSMITH_BRIDGE_DEBUG"):
             import traceback
 
             traceback.print_exception(exception)
@@ -127,7 +132,7 @@ def limit_memory(gib):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run_child(request, pipe, log, replies):
+def run_child(request, pipe, log, replies, token):
     """Never returns."""
     os.setsid()
     os.close(replies)  # a task must not be able to answer in the worker's name
@@ -136,7 +141,7 @@ def run_child(request, pipe, log, replies):
     os.dup2(log, 2)
 
     def report(message):
-        data = (json.dumps(message) + "\n").encode()
+        data = (json.dumps({**message, "token": token}) + "\n").encode()
         while data:
             data = data[os.write(pipe, data):]
 
@@ -172,15 +177,18 @@ def death(status, stage):
 def handle(request, replies):
     seconds = float(request.get("seconds", DEFAULT_SECONDS))
     reader, writer = os.pipe()
+    # A task that writes to descriptors at random must not be taken for an answer.
+    token = secrets.token_hex(8)
     with tempfile.TemporaryFile() as log_file:
         log = log_file.fileno()
         pid = os.fork()
         if pid == 0:
             os.close(reader)
-            run_child(request, writer, log, replies)
+            run_child(request, writer, log, replies, token)
         os.close(writer)
+        answer = {}
         try:
-            answer = listen(pid, reader, seconds)
+            answer = listen(pid, reader, seconds, token)
         finally:
             os.close(reader)
             # The task may have left processes of its own behind.
@@ -189,16 +197,11 @@ def handle(request, replies):
                     kill()
                 except (ProcessLookupError, PermissionError):
                     pass
-            if not answer_has_status(answer):
+            if not answer.pop("reaped", False):
                 os.waitpid(pid, 0)
-        answer.pop("reaped", None)
         if not answer["ok"]:
             answer["error"]["output"] = tail(log)
         return answer
-
-
-def answer_has_status(answer):
-    return answer.get("reaped", False)
 
 
 def failure(kind, message, reaped=False):
@@ -206,38 +209,38 @@ def failure(kind, message, reaped=False):
     return {"ok": False, "error": error, "reaped": reaped}
 
 
-def listen(pid, reader, seconds):
+def listen(pid, reader, seconds, token):
     """The child's answer, or why there is none."""
     deadline = time.monotonic() + seconds
-    stage, buffer = "starting", b""
+    stage, buffer, status = "starting", b"", None
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return failure("timeout", f"no result within {seconds:g} s while {stage}")
-        ready, _, _ = select.select([reader], [], [], left)
-        if not ready:
-            continue
-        data = os.read(reader, 1 << 16)
-        if not data:
-            break
+        # Not end of file but the child's death ends the wait: a process it left behind may hold the pipe.
+        left = min(deadline - time.monotonic(), 0.05 if status is None else 0)
+        ready, _, _ = select.select([reader], [], [], max(left, 0))
+        data = os.read(reader, 1 << 16) if ready else b""
         buffer += data
         while b"\n" in buffer:
             line, buffer = buffer.split(b"\n", 1)
             try:
                 message = json.loads(line)
             except ValueError:
-                return failure("invalid_input", f"the task wrote to the worker's pipe while {stage}")
+                continue
+            if not isinstance(message, dict) or message.pop("token", None) != token:
+                continue
             if "stage" in message:
                 stage = message["stage"]
             elif "ok" in message:
+                message["reaped"] = status is not None
                 return message
-    # End of file without an answer: dead, or alive with the pipe closed by the task.
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
+        if status is not None and not data:
             return failure("invalid_input", death(status, stage), reaped=True)
-        time.sleep(0.01)
-    return failure("timeout", f"no result within {seconds:g} s while {stage}")
+        if time.monotonic() >= deadline:
+            return failure("timeout", f"no result within {seconds:g} s while {stage}", status is not None)
+        if ready and not data:
+            time.sleep(0.01)  # the task closed the pipe and lives on
+        if status is None:
+            done, code = os.waitpid(pid, os.WNOHANG)
+            status = code if done else None
 
 
 def warm_up():
