@@ -27,8 +27,8 @@ struct OutputReference {
   double smallest = 0;                // smallest positive value of the dtype
 };
 
-// 16 scales: a serial float32 dot product of 4096 terms is at 8 beside a pairwise one, TF32 above 400
-// (tolerance_test.cc), so honest kernels have room and lower precision does not fit.
+// 16 scales: a serial float32 dot product of 4096 terms is at 8 beside a pairwise one, TF32 above
+// 400 (tolerance_test.cc), so honest kernels have room and lower precision does not fit.
 inline constexpr double kLimit = 16;
 // The magnitude's term matters where PyTorch happens to be very exact (pairwise sums): without it a
 // serial sum would be at 33 scales there.
