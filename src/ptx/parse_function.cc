@@ -14,6 +14,27 @@ uint32_t Append(std::vector<T>* table, T value) {
   return static_cast<uint32_t>(table->size() - 1);
 }
 
+// Triton writes `ld.global.b16 { %rs1 }, [...]` for one element: a scalar, for these instructions.
+void UnwrapScalars(Instruction* instruction) {
+  switch (instruction->opcode()) {
+    case Opcode::kLd:
+    case Opcode::kLdu:
+    case Opcode::kSt:
+    case Opcode::kAtom:
+    case Opcode::kRed:
+      break;
+    default:
+      return;
+  }
+  if (instruction->mnemonic->vector_width != 1) return;
+  for (Operand& operand : instruction->operands) {
+    if (operand.kind == OperandKind::kVector && operand.elements.size() == 1) {
+      Operand element = std::move(operand.elements[0]);
+      operand = std::move(element);
+    }
+  }
+}
+
 }  // namespace
 
 bool Parser::ParseFunction(Linkage linkage, bool is_entry) {
@@ -295,6 +316,7 @@ bool Parser::ParseInstruction(Function* function) {
     } while (Accept(","));
   }
   if (!Expect(";")) return false;
+  UnwrapScalars(&instruction);
   function->body.push_back(
       {StatementKind::kInstruction, Append(&function->instructions, std::move(instruction))});
   return true;
