@@ -1,0 +1,247 @@
+#include "compile/compile.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "compile/nvcc_messages.h"
+#include "compile/source_style.h"
+#include "support/rng.h"
+#include "tasks/hash.h"
+
+namespace kernelsmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Part of every key: raise it when the way of compiling changes.
+constexpr const char* kRecipe = "1";
+
+fs::path ExecutableFolder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return error ? fs::path() : self.parent_path();
+}
+
+// $KERNELSMITH_HEADERS, the installed headers, those of the source tree.
+fs::path FindHeaders(const FileSystem& files, const CompileOptions& options) {
+  if (!options.headers.empty()) return options.headers;
+  if (const char* named = std::getenv("KERNELSMITH_HEADERS"); named != nullptr && *named != '\0') {
+    return named;
+  }
+  const fs::path installed = ExecutableFolder().parent_path() / "share" / "kernelsmith" / "include";
+  if (files.Exists(installed / "torch" / "extension.h")) return installed;
+  return KS_LIGHT_HEADERS;
+}
+
+fs::path FindCache(const CompileOptions& options) {
+  if (!options.cache.empty()) return options.cache;
+  if (const char* named = std::getenv("KERNELSMITH_CACHE"); named != nullptr && *named != '\0') {
+    return fs::path(named) / "candidates";
+  }
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
+    return fs::path(cache) / "kernelsmith" / "candidates";
+  }
+  const char* home = std::getenv("HOME");
+  return fs::path(home != nullptr ? home : "/tmp") / ".cache" / "kernelsmith" / "candidates";
+}
+
+// The contents of every header, so that a changed header makes a new key.
+std::string HeadersHash(const fs::path& headers) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(headers / "kernelsmith", error), end;
+       !error && it != end; it.increment(error)) {
+    if (it->is_regular_file(error)) paths.push_back(it->path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::string all;
+  const DiskFileSystem files;
+  for (const fs::path& path : paths) {
+    if (Result<std::string> text = files.Read(path); text.ok()) all += *text;
+  }
+  return Sha256(all);
+}
+
+// A folder that is removed unless it was moved to its place.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
+  ~ScratchFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::path& folder) {
+  if (!files.Exists(folder / "complete")) return std::nullopt;
+  Result<std::string> ptx = files.Read(folder / "candidate.ptx");
+  if (!ptx.ok() || !files.Exists(folder / "host.so")) return std::nullopt;
+  CompiledCandidate candidate;
+  candidate.ptx = *std::move(ptx);
+  candidate.ptx_path = folder / "candidate.ptx";
+  candidate.host_library = folder / "host.so";
+  candidate.cached = true;
+  return candidate;
+}
+
+}  // namespace
+
+Result<Tool> CandidateCompiler::Nvcc() {
+  if (!nvcc_) nvcc_ = tools_.Nvcc();
+  if (!nvcc_) {
+    return MissingTool("nvcc was not found: candidates can't be compiled (kernelsmith doctor)");
+  }
+  return *nvcc_;
+}
+
+Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
+                                                     const CompileOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  KS_TRY(const std::string text, files_.Read(source));
+  KS_TRY(const SourceStyle style, StyleOf(text, source.string()));
+  const fs::path headers = FindHeaders(files_, options);
+  const fs::path cache = FindCache(options);
+
+  std::string everything =
+      fmt::format("{}\n{}\n{}\n", kRecipe, options.architecture, HeadersHash(headers));
+  for (const std::string& flag : options.flags) everything += flag + "\n";
+  // The name is part of it: diagnostics, assert and names of anonymous namespaces hold it.
+  everything += source.string() + "\n" + text;
+  const std::string key = Sha256(everything);
+  const fs::path folder = cache / key.substr(0, 2) / key;
+
+  const auto finish = [&](CompiledCandidate candidate) {
+    candidate.source = source;
+    candidate.text = text;
+    candidate.style = style.style;
+    candidate.key = key;
+    candidate.duration = std::chrono::steady_clock::now() - start;
+    return candidate;
+  };
+  if (std::optional<CompiledCandidate> cached = ReadCached(files_, folder)) {
+    return finish(*std::move(cached));
+  }
+
+  KS_TRY(const Tool nvcc, Nvcc());
+  const ScratchFolder scratch(cache / fmt::format("new-{}-{:x}", ::getpid(), RandomSeed()));
+  KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
+  const fs::path copy = scratch.path() / "candidate.cu";
+  const std::string name = source.string();
+  KS_RETURN_IF_ERROR(files_.Write(
+      copy,
+      fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}", name, text, style.suffix)));
+  // One run of nvcc gives both, so that names of kernels agree. No CUDA runtime is linked: the
+  // tracer is the runtime.
+  ProcessRequest request{
+      .argv = {nvcc.path.string(),
+               "-shared",
+               "-cudart",
+               "none",
+               "-std=c++17",
+               "-lineinfo",
+               "-Xcompiler",
+               "-fPIC,-g1",
+               "--expt-relaxed-constexpr",
+               "--extended-lambda",
+               "-gencode",
+               fmt::format("arch=compute_{0},code=compute_{0}", options.architecture),
+               "--keep",
+               "--keep-dir",
+               scratch.path().string(),
+               "-isystem",
+               headers.string(),
+               "-I",
+               fs::absolute(source).parent_path().string(),
+               "-DTORCH_EXTENSION_NAME=candidate",
+               "-DKERNELSMITH=1",
+               "-o",
+               (scratch.path() / "host.so").string()},
+      .timeout = options.timeout};
+  request.argv.insert(request.argv.end(), options.flags.begin(), options.flags.end());
+  request.argv.push_back(copy.string());
+  KS_TRY(const ProcessResult result, processes_.Run(request));
+  if (result.timed_out) {
+    return TimedOut(
+        fmt::format("compiling {} took longer than {} s", name, options.timeout.count() / 1000));
+  }
+  const std::string output = result.err + result.out;
+  std::vector<Diagnostic> diagnostics = ParseNvccMessages(output, name, text);
+  if (result.exit_code != 0) return CompilationError(std::move(diagnostics), output);
+
+  std::error_code error;
+  // Everything that --keep left behind, but for what is needed.
+  std::vector<fs::path> superfluous;
+  for (fs::directory_iterator it(scratch.path(), error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string kept = it->path().filename().string();
+    if (kept != "candidate.ptx" && kept != "host.so") superfluous.push_back(it->path());
+  }
+  for (const fs::path& path : superfluous) fs::remove(path, error);
+  KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", ""));
+  KS_RETURN_IF_ERROR(files_.MakeDirectories(folder.parent_path()));
+  fs::rename(scratch.path(), folder, error);
+  // Somebody else may have been faster: theirs is the same.
+  std::optional<CompiledCandidate> made = ReadCached(files_, folder);
+  if (!made) {
+    return InternalError(fmt::format("can't write {}: {}", folder.string(), error.message()));
+  }
+  made->cached = false;
+  for (Diagnostic& diagnostic : diagnostics) {
+    if (diagnostic.severity == Severity::kWarning && diagnostic.where.file == name) {
+      made->warnings.push_back(std::move(diagnostic));
+    }
+  }
+  return finish(*std::move(made));
+}
+
+Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidate& candidate,
+                                                          const CompileOptions& options) {
+  const fs::path target = candidate.host_library.parent_path() / "visible_math.ptx";
+  if (files_.Exists(target)) return files_.Read(target);
+  KS_TRY(const Tool nvcc, Nvcc());
+  KS_TRY(const SourceStyle style, StyleOf(candidate.text, candidate.source.string()));
+  const ScratchFolder scratch(FindCache(options) /
+                              fmt::format("new-{}-{:x}", ::getpid(), RandomSeed()));
+  KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
+  const std::string name = candidate.source.string();
+  KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "candidate.cu",
+                                  fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}",
+                                              name, candidate.text, style.suffix)));
+  // A bitcode file without functions stands in for libdevice: an LLVM bitcode wrapper of an empty
+  // module, which llvm-as makes of an empty file.
+  const fs::path empty = scratch.path() / "empty.bc";
+  ProcessRequest make_empty{.argv = {"llvm-as-19", "-o", empty.string()}, .input = ""};
+  KS_TRY(const ProcessResult made, processes_.Run(make_empty));
+  if (made.exit_code != 0) return MissingTool("llvm-as-19 failed: " + made.err);
+  ProcessRequest request{
+      .argv = {nvcc.path.string(), "-ptx", "-std=c++17", "-lineinfo", "--expt-relaxed-constexpr",
+               "--extended-lambda", fmt::format("-arch=compute_{}", options.architecture), "-Xcicc",
+               "-nvvmir-library", "-Xcicc", empty.string(), "-isystem",
+               FindHeaders(files_, options).string(), "-I",
+               fs::absolute(candidate.source).parent_path().string(),
+               "-DTORCH_EXTENSION_NAME=candidate", "-DKERNELSMITH=1", "-o",
+               (scratch.path() / "out.ptx").string()},
+      .timeout = options.timeout};
+  request.argv.insert(request.argv.end(), options.flags.begin(), options.flags.end());
+  request.argv.push_back((scratch.path() / "candidate.cu").string());
+  KS_TRY(const ProcessResult result, processes_.Run(request));
+  if (result.exit_code != 0) {
+    const std::string output = result.err + result.out;
+    return CompilationError(ParseNvccMessages(output, name, candidate.text), output);
+  }
+  KS_TRY(std::string ptx, files_.Read(scratch.path() / "out.ptx"));
+  KS_RETURN_IF_ERROR(files_.Write(target, ptx));
+  return ptx;
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,68 @@
+// Compiling: a candidate's `.cu` becomes PTX and a host library. PyTorch's own headers cost half a
+// minute, so our light ones (include/) stand in for them: a handle class and the API that kernels
+// really use.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/file_system.h"
+#include "support/result.h"
+#include "support/subprocess.h"
+#include "support/tool_finder.h"
+
+namespace kernelsmith {
+
+struct CompileOptions {
+  std::filesystem::path cache;      // folder for results, by content; empty: the user's cache
+  std::filesystem::path headers;    // the light headers; empty: beside this program
+  std::string architecture = "90";  // compute_<architecture>
+  std::vector<std::string> flags;   // more for nvcc, e.g. --use_fast_math
+  std::chrono::milliseconds timeout{120'000};
+};
+
+enum class CandidateStyle {
+  kTorch,     // torch extension: PYBIND11_MODULE, TORCH_LIBRARY, or a function `forward`
+  kLauncher,  // plain CUDA: an extern "C" launcher with pointers and sizes
+};
+
+struct CompiledCandidate {
+  std::filesystem::path source;  // as the user named it
+  std::string text;              // of the source
+  CandidateStyle style = CandidateStyle::kTorch;
+  std::string ptx;                     // of the whole file
+  std::filesystem::path ptx_path;      // the same as a file, for messages
+  std::filesystem::path host_library;  // only the tracer's child ever loads it
+  std::vector<Diagnostic> warnings;
+  std::string key;  // of the cache: a hash of everything that went in
+  bool cached = false;
+  std::chrono::nanoseconds duration{0};
+};
+
+class CandidateCompiler {
+ public:
+  CandidateCompiler(FileSystem& files, ProcessRunner& processes, ToolFinder& tools)
+      : files_(files), processes_(processes), tools_(tools) {}
+
+  // Errors of the compiler come with the candidate's own lines. kUnsupported: it uses an API that
+  // the light headers lack; the message names it.
+  Result<CompiledCandidate> Compile(const std::filesystem::path& source,
+                                    const CompileOptions& options);
+
+  // PTX in which math functions (__nv_expf and friends) stay calls, for the algebra. Cached too.
+  Result<std::string> CompileVisibleMath(const CompiledCandidate& candidate,
+                                         const CompileOptions& options);
+
+ private:
+  Result<Tool> Nvcc();
+
+  FileSystem& files_;
+  ProcessRunner& processes_;
+  ToolFinder& tools_;
+  std::optional<Tool> nvcc_;
+};
+
+}  // namespace kernelsmith

@@ -1,0 +1,2 @@
+#pragma once
+#include <kernelsmith/light/atomic.h>

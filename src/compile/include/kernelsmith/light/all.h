@@ -1,0 +1,54 @@
+// Everything: what each of torch's headers stands for here.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "cuda.h"
+#include "dispatch.h"
+#include "functions.h"
+#include "library.h"
+#include "python.h"
+
+namespace at {
+using caffe2::TypeMeta;
+using c10::kByte;
+}  // namespace at
+
+namespace torch {
+using namespace at;
+using at::empty;
+using Dtype = c10::ScalarType;
+using c10::dtype;
+namespace cuda {
+inline int64_t device_count() { return 1; }
+inline bool is_available() { return true; }
+inline void synchronize(int64_t = -1) { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
+}  // namespace cuda
+namespace indexing {
+using namespace at::indexing;
+}
+namespace autograd {
+using Variable = at::Tensor;
+using variable_list = std::vector<at::Tensor>;
+using tensor_list = std::vector<at::Tensor>;
+}  // namespace autograd
+using autograd::Variable;
+struct NoGradGuard {
+  NoGradGuard() {}
+  ~NoGradGuard() {}
+};
+struct AutoGradMode {
+  explicit AutoGradMode(bool) {}
+};
+using InferenceMode = NoGradGuard;
+}  // namespace torch
+
+namespace py = pybind11;

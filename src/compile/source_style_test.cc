@@ -1,0 +1,57 @@
+#include "compile/source_style.h"
+
+#include <gtest/gtest.h>
+
+namespace kernelsmith {
+namespace {
+
+TEST(SourceStyle, CommentsAndStringsAreBlanked) {
+  EXPECT_EQ(BlankComments("a // b\nc /* d\n */ e \"f\\\"g\" 'h'"),
+            "a     \nc     \n    e \"\" ' '");
+  EXPECT_EQ(BlankComments("R\"x(a // )x\" b"), "R\"\" b");
+}
+
+TEST(SourceStyle, PybindNeedsNothing) {
+  const auto style = StyleOf("#include <torch/extension.h>\nPYBIND11_MODULE(a, m) {}\n", "k.cu");
+  ASSERT_TRUE(style.ok());
+  EXPECT_EQ(style->style, CandidateStyle::kTorch);
+  EXPECT_EQ(style->suffix, "");
+}
+
+TEST(SourceStyle, ForwardWithoutModuleIsRegistered) {
+  const auto style = StyleOf(
+      "#include <torch/extension.h>\n// PYBIND11_MODULE\ntorch::Tensor forward(torch::Tensor x);",
+      "k.cu");
+  ASSERT_TRUE(style.ok());
+  EXPECT_NE(style->suffix.find("m.def(\"forward\", &forward);"), std::string::npos);
+  EXPECT_EQ(style->suffix.find("backward"), std::string::npos);
+}
+
+TEST(SourceStyle, Launcher) {
+  const auto style = StyleOf(
+      "extern \"C\" __global__ void k(float* x) {}\n"
+      "extern \"C\" void launch(const float* x,\n float* out, int n) { k<<<1, 1>>>(out); }\n",
+      "k.cu");
+  ASSERT_TRUE(style.ok()) << style.error().message();
+  EXPECT_EQ(style->style, CandidateStyle::kLauncher);
+  EXPECT_NE(style->suffix.find("KS_LAUNCHER(launch, \"const float* x,  float* out, int n\")"),
+            std::string::npos);
+  EXPECT_EQ(style->suffix.find("KS_LAUNCHER(k"), std::string::npos);
+}
+
+TEST(SourceStyle, LauncherInBlock) {
+  const auto style = StyleOf(
+      "extern \"C\" {\n__global__ void k() { if (1) { } }\nvoid solve(float* a, int n) {\n"
+      "  if (n) { k<<<1,1>>>(); }\n}\n}\n",
+      "k.cu");
+  ASSERT_TRUE(style.ok()) << style.error().message();
+  EXPECT_NE(style->suffix.find("KS_LAUNCHER(solve, \"float* a, int n\")"), std::string::npos);
+}
+
+TEST(SourceStyle, NothingToCall) {
+  EXPECT_FALSE(StyleOf("__global__ void k() {}", "k.cu").ok());
+  EXPECT_FALSE(StyleOf("#include <torch/extension.h>\nint x;", "k.cu").ok());
+}
+
+}  // namespace
+}  // namespace kernelsmith
