@@ -9,6 +9,7 @@
 #include "tasks/signature.h"
 #include "tasks/task.h"
 #include "tasks/worker.h"
+#include "tensor/safetensors.h"
 
 namespace kernelsmith {
 namespace {
@@ -307,6 +308,12 @@ Result<TaskCase> TaskStore::Evaluate(const Task& task, const TaskRequest& reques
     result.results.push_back(std::move(spec));
   }
   return result;
+}
+
+Result<CaseTensors> ReadCase(const TaskCase& sample) {
+  KS_TRY(Safetensors values, ReadSafetensors(sample.tensors));
+  KS_TRY(Safetensors expected, ReadSafetensors(sample.exact));
+  return CaseTensors{std::move(values.tensors), std::move(expected.tensors)};
 }
 
 Result<TaskConfiguration> TaskStore::Reduce(const Task& task, const TaskRequest& request,

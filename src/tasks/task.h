@@ -21,6 +21,7 @@
 
 #include "support/file_system.h"
 #include "support/result.h"
+#include "tensor/host_tensor.h"
 
 namespace kernelsmith {
 
@@ -97,6 +98,12 @@ struct TaskCase {
   std::filesystem::path exact;    // the results in float64
   std::vector<TensorSpec> results;
 };
+
+struct CaseTensors {
+  TensorMap values;    // every tensor of the arguments, and the results in the task's dtype
+  TensorMap expected;  // the results in float64 (integers as they are)
+};
+Result<CaseTensors> ReadCase(const TaskCase& sample);
 
 struct TaskRequest {
   TaskDirection direction = TaskDirection::kForward;

@@ -88,7 +88,12 @@ Result<json> TaskWorker::Ask(json request) {
     if (!reply.ok()) {
       process_.reset();
       if (attempt == 0 && reply.error().kind() != ErrorKind::kTimeout) continue;
-      return reply.error();
+      const std::string file = request.value("path", "");
+      return Error(reply.error().kind() == ErrorKind::kTimeout ? ErrorKind::kTimeout
+                                                               : ErrorKind::kInvalidInput,
+                   Diagnostic{.where = {file},
+                              .message = "the task brought the PyTorch bridge down: " +
+                                         reply.error().message()});
     }
     KS_TRY(const json answer, ParseJson(*reply, "bridge"));
     if (!answer.is_object() || answer.value("id", 0) != id) {
