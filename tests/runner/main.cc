@@ -136,17 +136,21 @@ class Runner {
   }
 
   // nvcc is slow, so its results are kept by the content of the source, of the .h and .cuh files
-  // beside it, and of the command. Other headers are the toolkit's: nvcc's path stands for them.
+  // beside it and in the folders above it up to the root of the tests, and of the command. Other
+  // headers are the toolkit's: nvcc's path stands for them.
   Result<fs::path> Build(const fs::path& file, const std::string& text, const std::string& flags) {
     const std::string command =
         fmt::format("{} {} {}", Quote(options_.nvcc), kNvccFlags,
                     Substitute(flags, {{"S", Quote(file.parent_path().string())}}));
     uint64_t key = Hash(text, Hash(command));
     std::set<fs::path> headers;
-    for (const auto& entry : fs::directory_iterator(file.parent_path())) {
-      if (entry.path().extension() == ".h" || entry.path().extension() == ".cuh") {
-        headers.insert(entry.path());
+    for (fs::path folder = file.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+      for (const auto& entry : fs::directory_iterator(folder)) {
+        if (entry.path().extension() == ".h" || entry.path().extension() == ".cuh") {
+          headers.insert(entry.path());
+        }
       }
+      if (folder == options_.root || folder == folder.root_path()) break;
     }
     for (const fs::path& header : headers) {
       KS_TRY(const std::string contents, files_.Read(header));

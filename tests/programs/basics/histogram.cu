@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Histograms by global atomics, by shared atomics with a merge, by one private copy a warp, and by
 // byte counters packed into words.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // y = a x + y in float and double, contracted and not: the host repeats the exact rounding, so the
 // comparison is bit for bit.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Matrix transposition: naive, through shared memory, with padding against bank conflicts, and in
 // dynamic shared memory with a swizzle. Edges are not multiples of the tile.
 #include "../check.h"

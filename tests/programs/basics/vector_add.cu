@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Vector addition in five styles: one element a thread, a grid-stride loop, float4 loads, a 3D
 // grid with 3D blocks, and sizes that do not fill the last block.
 #include "../check.h"

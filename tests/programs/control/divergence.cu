@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Control flow that takes lanes apart: nested branches, loops with break and continue, switch with
 // fall through, goto into a common tail, early returns in loops, and collatz counts.
 #include "../check.h"

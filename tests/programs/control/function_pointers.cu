@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Indirect calls: tables of device functions, pointers chosen per lane, pointers passed from the
 // host by symbol, virtual functions with several levels, and callbacks with context.
 #include <new>

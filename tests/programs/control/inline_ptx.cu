@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Inline PTX of many kinds: special registers, carry chains, wide products, bit fields, lop3,
 // permutes in every mode, predicates and branches, vector loads, address spaces, and atomics with
 // scopes.

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Memory of a thread: arrays with dynamic indices, structs with bit fields and unions, arrays of
 // structs by value, big parameter structs of 4 KB, alignment, alloca, and pointers to locals passed
 // around.

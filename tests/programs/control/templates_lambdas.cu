@@ -1,4 +1,5 @@
 // NVCC: --extended-lambda
+// RUN: %kernelsmith run %x
 // Generic code: variadic expression trees, compile-time tables, constexpr functions, fold
 // expressions, device lambdas passed to kernels, tuples of accumulators, and policies.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Graph traversal on a random CSR graph: breadth-first search by levels and by frontiers with a
 // queue, and shortest paths by Bellman-Ford relaxation with atomicMin.
 #include <queue>

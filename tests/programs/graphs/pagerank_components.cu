@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // PageRank with dangling vertices, connected components by hooking and pointer jumping, and
 // triangle counting by merging sorted neighbour lists.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Cooperative launches: grid-wide barriers between the phases of a reduction and of a stencil, and
 // the numbers that a grid group gives.
 #include <cooperative_groups.h>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Cooperative groups within a block: static tiles of every size with shuffles, votes, reduce and
 // scans; coalesced groups of a divergent branch; labeled and binary partitions.
 #include <cooperative_groups.h>

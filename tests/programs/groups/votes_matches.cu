@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Warp votes and matches: ballot, any, all, match_any, match_all, activemask inside divergent code,
 // reduce_*_sync, warp-aggregated atomics, and elections of a leader.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // CUB at block and warp level: reduce, scan, radix sort, exchange by transposing loads, and warp
 // scans.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // CUB over the whole device: reduce with sum, minimum and argmin, exclusive and inclusive scans,
 // and selection by flag and by predicate.
 #include <cub/device/device_reduce.cuh>

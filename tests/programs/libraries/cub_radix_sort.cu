@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // CUB's device-wide radix sort: keys alone, pairs, descending, and floats.
 #include <algorithm>
 #include <cub/device/device_radix_sort.cuh>

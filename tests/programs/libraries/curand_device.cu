@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // The cuRAND device header: XORWOW, Philox and MRG32k3a generators. Sequences repeat, skipping
 // ahead agrees with drawing, and moments are right; Philox is checked against its published
 // definition.

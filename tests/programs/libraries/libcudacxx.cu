@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // libcu++ on the device: atomics of several scopes and types, fetch_max and compare_exchange,
 // tuples, arrays, optionals, complex numbers, spans, bit operations, limits, and a semaphore by
 // atomic wait.

@@ -1,4 +1,5 @@
 // NVCC: --extended-lambda
+// RUN: %kernelsmith run %x
 // Thrust: device vectors, transform, reduce, inclusive scan, sort by key, unique and counting
 // iterators.
 #include <thrust/device_vector.h>

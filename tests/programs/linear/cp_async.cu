@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // A three-stage pipeline of asynchronous copies (cp.async by the pipeline primitives and by inline
 // PTX with zero fill) that feeds a tiled product.
 #include <cuda_pipeline.h>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Matrix products: naive, tiled through shared memory, register tiled, and double buffered, on
 // sizes that do not divide the tiles.
 #include "../check.h"

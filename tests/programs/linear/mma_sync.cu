@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Tensor cores by inline PTX: ldmatrix (plain and transposed) and mma.sync.m16n8k16 for f16 and
 // bf16, m16n8k8 for tf32, and m16n8k32 for int8, in a block of four warps.
 #include <cuda_bf16.h>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Sparse matrix times vector: CSR with one thread a row, CSR with one warp a row, ELLPACK, and COO
 // with atomics; and a conjugate-gradient solve on top.
 #include <map>

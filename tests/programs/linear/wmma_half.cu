@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Tensor-core products through nvcuda::wmma: f16 with f32 and f16 accumulators in all three shapes
 // and all layouts, and bf16. The data are small integers, so every sum is exact.
 #include <mma.h>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // The other wmma types: tf32, f64, and signed and unsigned 8-bit integers.
 #include <mma.h>
 

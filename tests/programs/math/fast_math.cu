@@ -1,4 +1,5 @@
 // NVCC: --use_fast_math
+// RUN: %kernelsmith run %x
 // Code compiled with fast math, and the intrinsics it stands for: results stay within the
 // documented errors, and denormals are flushed.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Activations forward and backward as functors in one kernel template: ReLU, GELU (erf and tanh),
 // SiLU, softplus, ELU, mish, hardswish, against double; with a dropout mask from a counter-based
 // generator that the host repeats.

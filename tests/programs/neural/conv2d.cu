@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // 2D convolution: direct (stride, padding, dilation, groups), implicit matrix product in tiles, and
 // with the weights in constant memory.
 #include "../check.h"

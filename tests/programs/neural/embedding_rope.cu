@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Pieces of a language model: embedding lookup and its scatter-add backward, rotary position
 // embedding on interleaved pairs, SwiGLU, top-k sampling masks, and int8 row quantisation.
 #include "../check.h"

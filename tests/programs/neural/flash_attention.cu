@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Causal attention in tiles with an online softmax: no score matrix is ever stored. Checked against
 // the direct formula in double.
 #include <cfloat>

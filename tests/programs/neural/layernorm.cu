@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Layer norm and RMS norm forward in float and half2, and layer norm backward with gradients of the
 // weights summed over rows by atomics.
 #include <cuda_fp16.h>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Max pooling with indices and its backward pass, average pooling without the padding, batch norm
 // in training mode with running statistics, and a fused ReLU.
 #include "../check.h"

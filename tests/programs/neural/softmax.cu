@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Row softmax three ways: three passes through shared memory, one warp a row with values in
 // registers, and online (running maximum and sum merged by shuffles); also log-softmax.
 #include <cfloat>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // A training loop of a small classifier on the device: linear layer, softmax cross entropy forward
 // and backward, Adam with weight decay; the host repeats it in double.
 #include "../check.h"

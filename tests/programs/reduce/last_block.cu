@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // A sum in one launch: each block publishes its part, fences, and takes a ticket; the block that
 // takes the last ticket adds the parts and resets the counter for the next launch.
 #include "../check.h"

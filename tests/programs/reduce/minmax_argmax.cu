@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Reductions with structs: minimum, maximum and the first index of the maximum; a mean and
 // variance by Welford's merge; NaNs are skipped.
 #include <cfloat>

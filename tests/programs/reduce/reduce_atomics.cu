@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Every atomic operation on 32 and 64-bit integers, floats and doubles, in global and shared
 // memory, with results that do not depend on the order.
 #include "../check.h"

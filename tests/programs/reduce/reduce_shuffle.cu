@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Warp shuffles: down, up, xor, indexed, with widths below 32, on int, float, double and 64-bit
 // values; and a block reduction made of them.
 #include "../check.h"

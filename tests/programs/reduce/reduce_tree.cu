@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Block reductions step by step: interleaved with divergence, sequential addressing, first add on
 // load, and a fully unrolled template; integers exactly, floats against a double sum.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Prefix sums of one block: Hillis-Steele with double buffering, Blelloch with bank offsets, and by
 // warp shuffles; inclusive and exclusive.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // A single-pass prefix sum with decoupled look-back: blocks take their number from a counter,
 // publish their sum and then their prefix as one 64-bit word, and wait for those before them.
 #include "../check.h"

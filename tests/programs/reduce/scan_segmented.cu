@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // A segmented scan over head flags, a multi-block scan-then-propagate in three launches, and stream
 // compaction built on it.
 #include "../check.h"

@@ -1,7 +1,14 @@
-// EXPECT-EXIT: 3
-// EXPECT-STDERR: device_assert.cu:12: void Check(const int *, int): block: [1,0,0], thread: [7,0,0]
-// Assertion `data[i] >= 0` failed. A failing assert on the device: its message names place, block
-// and thread, and the next call reports cudaErrorAssert. The program then ends with its own code.
+// NVCC:
+// RUN: %kernelsmith run %x
+// EXIT: 3
+// OUT:
+// | no assertion failed at first
+// | cudaErrorAssert: device-side assert triggered
+// ERR:
+// | {{.*}}.cu:18: {{.*}} block: [1,0,0], thread: [7,0,0] Assertion `data[i] >= 0` failed.
+//
+// A failing assert on the device: its message names place, block and thread, and the next call
+// reports cudaErrorAssert. The program then ends with its own code.
 #include <cassert>
 
 #include "../check.h"

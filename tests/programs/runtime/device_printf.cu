@@ -1,16 +1,21 @@
-// EXPECT-OUT: plain text, no arguments
-// EXPECT-OUT: int -42, unsigned 4000000000, hex 0xdeadbeef, octal 17, char K, percent %
-// EXPECT-OUT: width [    7] [7    ] [00007] [+7]
-// EXPECT-OUT: long long -1234567890123456789, unsigned 18446744073709551615, hex ffffffffffffffff
-// EXPECT-OUT: float 3.141593, scientific 1.500000e+10, general 0.0001, precise 2.718281828459
-// EXPECT-OUT: string hello and [     right] and [left ]
-// EXPECT-OUT: star [  42] [3.14]
-// EXPECT-OUT: inf -inf nan
-// EXPECT-OUT: thread 0 of block 0
-// EXPECT-OUT: thread 1 of block 0
-// EXPECT-OUT: thread 2 of block 0
-// EXPECT-OUT: many 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19
-// EXPECT-OUT: after the host line
+// NVCC:
+// RUN: %kernelsmith run %x
+// OUT:
+// | plain text, no arguments
+// | int -42, unsigned 4000000000, hex 0xdeadbeef, octal 17, char K, percent %
+// | width [    7] [7    ] [00007] [+7]
+// | long long -1234567890123456789, unsigned 18446744073709551615, hex ffffffffffffffff
+// | float 3.141593, scientific 1.500000e+10, general 0.0001, precise 2.718281828459
+// | string hello and [     right] and [left ]
+// | star [  42] [3.14]
+// | inf -inf nan
+// | thread 0 of block 0
+// | thread 1 of block 0
+// | thread 2 of block 0
+// | many 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19
+// | after the host line
+// | ok
+//
 // printf on the device: every kind of conversion, in order, flushed when the host synchronises.
 #include "../check.h"
 

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // What the runtime says about device and kernels: properties that hang together, attributes of
 // functions, occupancy, limits, and clocks that go forward in a kernel.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Error handling: bad launches and bad calls return what CUDA returns, the last error is kept and
 // cleared, and the program goes on; names and strings of errors are CUDA's.
 #include "../check.h"

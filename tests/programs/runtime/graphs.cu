@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // CUDA graphs: captured from streams that fork and join, built node by node, launched several
 // times, with kernel parameters changed between launches.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Memory of every kind: pitched and 3D, pinned and mapped, registered, managed, symbols in constant
 // and global memory, copies in all directions, memset of every width, and pointer attributes.
 #include "../check.h"

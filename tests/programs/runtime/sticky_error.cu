@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // An illegal address in a kernel: reported at the next synchronisation, and by every call after it.
 #include "../check.h"
 

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Streams and events: work in several streams ordered by events, elapsed time, priorities,
 // callbacks and host functions in stream order, queries, and the legacy default stream.
 #include "../check.h"

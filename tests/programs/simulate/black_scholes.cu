@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Option prices: Black-Scholes in float and double with the polynomial normal distribution and with
 // erfc, and a Monte Carlo estimate with a generator of our own that the host repeats.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Fast Fourier transforms: radix 2 in shared memory, Stockham radix 4 between two buffers, real
 // convolution through the transform, and the inverse; against the defining sum.
 #include <complex>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Divergent loops and neighbourhoods: the Mandelbrot set in float and double (exactly the host's
 // counts, as every operation rounds once), and Conway's game of life on a torus with 32 cells in a
 // word.

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // N-body simulation with tiles in shared memory and rsqrtf, leapfrog steps; the momentum is kept,
 // and positions agree with a double simulation.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Stencils: Jacobi iteration with a residual, a 3D 7-point stencil marching along z with registers,
 // a separable 2D filter with a halo in shared memory, and a bilateral filter.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Bitonic sort: within a block in shared memory, over global memory in steps, of key-value pairs,
 // and of one warp by shuffles.
 #include <algorithm>

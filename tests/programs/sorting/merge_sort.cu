@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Merge sort: odd-even sort of small runs, then merging by merge paths, each thread finding its own
 // piece by binary search on a diagonal. Keys are doubles with infinities and negative zeros.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Device recursion: quicksort by one thread each on its own piece, Ackermann's function, and a
 // mutual recursion, all with real call stacks in local memory.
 #include <algorithm>

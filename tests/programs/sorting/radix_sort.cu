@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Least-significant-digit radix sort of 32-bit keys with values, four bits a pass: block
 // histograms, a scan over (digit, block), and a stable scatter ranked by ballots.
 #include <algorithm>

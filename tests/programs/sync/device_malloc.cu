@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // The device heap: linked lists of nodes from malloc, a tree built with new and placement new,
 // arrays from one kernel used and freed by another, and malloc by a whole block.
 #include "../check.h"

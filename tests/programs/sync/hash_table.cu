@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Lock-free structures: a hash table with linear probing (32 and 64-bit compare-and-swap), a
 // bounded queue with many producers and consumers, and a stack with a version counter.
 #include <algorithm>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Barriers by number: warp-specialised producers and consumers with bar.sync and bar.arrive,
 // barriers of part of a block, and the counting barriers __syncthreads_count, _and, _or.
 #include "../check.h"

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Flags with fences: blocks in a chain hand a value on, a producer warp and a consumer warp share a
 // ring buffer, and lanes of one warp wait for each other (which needs independent thread
 // scheduling).

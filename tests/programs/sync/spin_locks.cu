@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Spin locks between lanes of one warp, between warps and between blocks: plain test-and-set in a
 // loop, a ticket lock, and a per-bucket lock. Mutual exclusion is seen in counters that are not
 // updated atomically.

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // bfloat16: arithmetic, fma, packed operations, conversions and atomics, against float arithmetic
 // rounded once on the host.
 #include <cuda_bf16.h>

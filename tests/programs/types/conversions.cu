@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Conversions and arithmetic with explicit rounding: float and double to integers of every width
 // and back, saturation and NaN, double to float, and add, multiply, divide, root in four modes.
 #include <cfenv>

@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Half precision: scalar and packed arithmetic, comparisons, min and max with NaN, conversions in
 // every rounding mode, fma, and functions, all 65536 values or random pairs, against double on the
 // host.

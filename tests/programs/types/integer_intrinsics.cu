@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // Integer intrinsics: bit counts and reversals, byte permutation, funnel shifts, dot products, high
 // products, sums of absolute differences, averages, bit fields, and 64-bit division.
 #include "../check.h"

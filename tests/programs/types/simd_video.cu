@@ -1,3 +1,5 @@
+// NVCC:
+// RUN: %kernelsmith run %x
 // The SIMD-within-a-word intrinsics on bytes and half words, each against a loop over the parts.
 #include "../check.h"
 
