@@ -52,6 +52,9 @@ struct Allocation {
 inline constexpr uint64_t kSharedWindowSize = uint64_t{1} << 24;  // one block; 16 a cluster follow
 inline constexpr uint64_t kSharedWindows = 16;
 inline constexpr uint64_t kLocalWindowSize = uint64_t{1} << 24;
+// Function pointers: kCodeStride bytes a function.
+inline constexpr uint64_t kCodeWindowSize = uint64_t{1} << 24;
+inline constexpr uint64_t kCodeStride = 16;
 
 // Thread-safe.
 class DeviceMemory {
@@ -103,6 +106,10 @@ class DeviceMemory {
   uint64_t shared_window() const { return base_; }
   uint64_t local_window() const { return base_ + kSharedWindows * kSharedWindowSize; }
 
+  uint64_t code_window() const { return local_window() + kLocalWindowSize; }
+  // Addresses for so many functions, kCodeStride apart.
+  uint64_t ReserveCode(uint64_t functions);
+
   // Grows with every Allocate, Free, Register and Unregister: caches of the allocation list compare
   // it.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -129,6 +136,7 @@ class DeviceMemory {
   uint64_t quarantined_ = 0;
   uint64_t next_id_ = 1;
   std::atomic<uint64_t> generation_{1};
+  std::atomic<uint64_t> next_code_{1};
 };
 
 }  // namespace kernelsmith::vgpu

@@ -46,7 +46,7 @@ struct VariableInfo {
   bool managed = false;
 };
 
-struct Program;  // the lowered kernels; ir.h
+struct Kernel;  // ir.h
 
 class LoadedModule {
  public:
@@ -68,11 +68,10 @@ class LoadedModule {
 
   // Lowers the kernel and all it may call; what the engine does not support is an error that names
   // instruction, file and line. Done once per kernel; Launch calls it too.
-  Status Prepare(std::string_view entry);
+  Result<const Kernel*> Prepare(std::string_view entry);
 
   const std::string& name() const;
   DeviceMemory& memory() const;
-  Program& program() const;
 
  private:
   struct Impl;

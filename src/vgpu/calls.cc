@@ -1,0 +1,268 @@
+// Call frames of a warp, and the functions that the engine provides to kernels.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "vgpu/device_printf.h"
+#include "vgpu/heap.h"
+#include "vgpu/warp.h"
+
+namespace kernelsmith::vgpu {
+
+namespace {
+
+// Frames without local memory would recurse until the host's memory ends.
+constexpr uint32_t kMaxDepth = 1 << 14;
+constexpr size_t kRegisterAlignment = 64;
+
+std::unique_ptr<Frame> NewFrame(Warp& w, const Function& function) {
+  std::unique_ptr<Frame> frame;
+  if (!w.spare_frames.empty()) {
+    frame = std::move(w.spare_frames.back());
+    w.spare_frames.pop_back();
+  } else {
+    frame = std::make_unique<Frame>();
+  }
+  frame->function = &function;
+  frame->id = w.launch->next_frame_id++;
+  // Registers begin as 0, so that a kernel which reads one it never wrote behaves the same each
+  // time.
+  frame->storage.assign(function.register_bytes + kRegisterAlignment, std::byte{0});
+  const auto address = reinterpret_cast<uintptr_t>(frame->storage.data());
+  frame->registers = frame->storage.data() +
+                     (kRegisterAlignment - address % kRegisterAlignment) % kRegisterAlignment;
+  return frame;
+}
+
+void Leave(Warp& w, Frame* frame, uint32_t lanes) {
+  frame->lanes &= ~lanes;
+  if (frame->lanes != 0) return;
+  const auto it = std::find_if(w.frames.begin(), w.frames.end(),
+                               [&](const auto& owned) { return owned.get() == frame; });
+  w.spare_frames.push_back(std::move(*it));
+  w.frames.erase(it);
+}
+
+// The bytes of a local range of one lane.
+std::byte* LocalBytes(const Warp& w, int lane, uint64_t offset) {
+  return w.local + static_cast<size_t>(lane) * w.local_stride + offset;
+}
+
+void Copy(Warp& w, int lane, uint32_t to_base, const std::vector<FrameRange>& to,
+          uint32_t from_base, const std::vector<FrameRange>& from) {
+  const size_t count = std::min(to.size(), from.size());
+  for (size_t i = 0; i < count; ++i) {
+    std::memmove(LocalBytes(w, lane, to_base + to[i].offset),
+                 LocalBytes(w, lane, from_base + from[i].offset),
+                 std::min(to[i].size, from[i].size));
+  }
+}
+
+template <typename T>
+T ReadArgument(const Warp& w, int lane, const CallSite& site, size_t index) {
+  T value{};
+  if (index < site.arguments.size()) {
+    std::memcpy(&value,
+                LocalBytes(w, lane, w.frame->local_base[lane] + site.arguments[index].offset),
+                std::min<size_t>(sizeof value, site.arguments[index].size));
+  }
+  return value;
+}
+
+template <typename T>
+void WriteResult(const Warp& w, int lane, const CallSite& site, T value) {
+  if (site.results.empty()) return;
+  std::memcpy(LocalBytes(w, lane, w.frame->local_base[lane] + site.results[0].offset), &value,
+              std::min<size_t>(sizeof value, site.results[0].size));
+}
+
+// Reads bytes at generic addresses for printf and assert; stops at what is not accessible.
+class LaneMemory final : public PrintfMemory {
+ public:
+  LaneMemory(Warp& warp, int lane) : warp_(warp), lane_(lane) {}
+
+  bool Read(uint64_t address, void* to, uint64_t bytes) override {
+    const LaunchState& launch = *warp_.launch;
+    if (address - launch.shared_window < kSharedWindowSize) {
+      const uint64_t offset = address - launch.shared_window;
+      if (offset + bytes > warp_.block->shared_bytes) return false;
+      std::memcpy(to, warp_.block->shared + offset, bytes);
+      return true;
+    }
+    if (address - launch.local_window < kLocalWindowSize) {
+      const uint64_t offset = address - launch.local_window;
+      if (offset + bytes > warp_.local_stride) return false;
+      std::memcpy(to, LocalBytes(warp_, lane_, offset), bytes);
+      return true;
+    }
+    if (!warp_.FindWindow(address, bytes)) return false;
+    std::memcpy(to, reinterpret_cast<const void*>(address + warp_.window.delta), bytes);
+    return true;
+  }
+
+ private:
+  Warp& warp_;
+  int lane_;
+};
+
+void Printf(Warp& w, const CallSite& site, int lane) {
+  LaneMemory memory(w, lane);
+  const auto format = ReadArgument<uint64_t>(w, lane, site, 0);
+  const auto arguments = ReadArgument<uint64_t>(w, lane, site, 1);
+  const PrintfResult result = FormatDevicePrintf(memory, format, arguments);
+  if (!result.text.empty() && w.launch->options->print) w.launch->options->print(result.text);
+  WriteResult<int32_t>(w, lane, site, result.arguments);
+}
+
+void AssertFail(Warp& w, const CallSite& site, int lane) {
+  LaneMemory memory(w, lane);
+  const std::string message = ReadDeviceString(memory, ReadArgument<uint64_t>(w, lane, site, 0));
+  const std::string file = ReadDeviceString(memory, ReadArgument<uint64_t>(w, lane, site, 1));
+  const auto line = ReadArgument<uint32_t>(w, lane, site, 2);
+  const std::string function = ReadDeviceString(memory, ReadArgument<uint64_t>(w, lane, site, 3));
+  const Dim3 thread = WarpPicture(w).thread_index(lane);
+  const Dim3 block = w.block->index;
+  w.Fail(FaultKind::kAssert, lane, 0,
+         fmt::format("{}:{}: {}: block: [{},{},{}], thread: [{},{},{}] Assertion `{}` failed.",
+                     file, line, function, block.x, block.y, block.z, thread.x, thread.y, thread.z,
+                     message));
+}
+
+}  // namespace
+
+void PushFrame(Warp& w, const Function& callee, uint32_t mask, const CallSite* site) {
+  if (callee.code.empty()) {
+    const auto why = w.launch->kernel->unsupported.find(callee.code_address);
+    w.Fail(FaultKind::kIllegalInstruction, std::countr_zero(mask), 0,
+           "call of a function that cannot run" +
+               (why != w.launch->kernel->unsupported.end() ? ": " + why->second : std::string()));
+    return;
+  }
+  const uint32_t depth = w.frame == nullptr || site == nullptr ? 0 : w.frame->depth + 1;
+  std::unique_ptr<Frame> owned = NewFrame(w, callee);
+  Frame* frame = owned.get();
+  frame->depth = depth;
+  frame->lanes = mask;
+  w.frames.push_back(std::move(owned));
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    const uint32_t top = w.stack_top[lane];
+    const uint32_t base = (top + 15) / 16 * 16;
+    if (depth > kMaxDepth ||
+        (callee.frame_bytes > 0 && uint64_t{base} + callee.frame_bytes > w.local_stride)) {
+      w.Fail(FaultKind::kStackOverflow, lane, 0,
+             fmt::format("stack overflow: {} needs {} bytes of local memory, {} of {} are in use "
+                         "at call depth {}",
+                         callee.name, callee.frame_bytes, top, w.local_stride, depth));
+      return;
+    }
+    frame->saved_stack[lane] = top;
+    frame->local_base[lane] = base;
+    w.stack_top[lane] = callee.frame_bytes > 0 ? base + callee.frame_bytes : top;
+    if (site != nullptr) {
+      Copy(w, lane, base, callee.parameters, w.frame->local_base[lane], site->arguments);
+      frame->return_pc[lane] = w.pc + 1;
+      frame->caller[lane] = w.lane_frame[lane];
+    } else {
+      frame->caller[lane] = nullptr;
+    }
+    w.lane_frame[lane] = frame;
+    w.lane_pc[lane] = 0;
+  }
+}
+
+void ReturnFrom(Warp& w, uint32_t mask) {
+  Frame* frame = w.frame;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Frame* caller = frame->caller[lane];
+    const uint32_t pc = frame->return_pc[lane];
+    const CallSite& site = caller->function->calls[caller->function->code[pc - 1].target];
+    Copy(w, lane, caller->local_base[lane], site.results, frame->local_base[lane],
+         frame->function->results);
+    w.stack_top[lane] = frame->saved_stack[lane];
+    w.lane_frame[lane] = caller;
+    w.lane_pc[lane] = pc;
+  }
+  Leave(w, frame, mask);
+}
+
+void DropFrames(Warp& w, uint32_t lanes) {
+  for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    for (Frame* frame = w.lane_frame[lane]; frame != nullptr;) {
+      Frame* caller = frame->caller[lane];
+      Leave(w, frame, 1u << lane);
+      frame = caller;
+    }
+    w.lane_frame[lane] = nullptr;
+  }
+}
+
+void MergeFrames(Warp& w, Frame* to, uint32_t mask) {
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    Frame* from = w.lane_frame[lane];
+    if (from == to) continue;
+    const uint32_t bit = 1u << lane;
+    for (const RegisterArea& area : to->function->areas) {
+      if (area.width == LaneWidth::kPredicate) {
+        for (uint32_t at = area.first; at < area.last; at += sizeof(uint32_t)) {
+          uint32_t word;
+          uint32_t other;
+          std::memcpy(&word, to->registers + at, sizeof word);
+          std::memcpy(&other, from->registers + at, sizeof other);
+          word = (word & ~bit) | (other & bit);
+          std::memcpy(to->registers + at, &word, sizeof word);
+        }
+        continue;
+      }
+      const uint32_t bytes = 1u << static_cast<uint32_t>(area.width);
+      for (uint32_t at = area.first; at < area.last; at += bytes * kWarpSize) {
+        std::memcpy(to->registers + at + lane * bytes, from->registers + at + lane * bytes, bytes);
+      }
+    }
+    to->return_pc[lane] = from->return_pc[lane];
+    to->caller[lane] = from->caller[lane];
+    to->local_base[lane] = from->local_base[lane];
+    to->saved_stack[lane] = from->saved_stack[lane];
+    to->lanes |= bit;
+    w.lane_frame[lane] = to;
+    Leave(w, from, bit);
+  }
+}
+
+void RunSystemCall(Warp& w, const CallSite& site, uint32_t mask) {
+  for (uint32_t rest = mask; rest != 0 && !w.stopped; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    switch (static_cast<SystemCall>(site.system)) {
+      case SystemCall::kVprintf:
+        Printf(w, site, lane);
+        break;
+      case SystemCall::kAssertFail:
+        AssertFail(w, site, lane);
+        break;
+      case SystemCall::kMalloc:
+        WriteResult<uint64_t>(
+            w, lane, site,
+            w.launch->gpu->heap().Allocate(ReadArgument<uint64_t>(w, lane, site, 0)));
+        break;
+      case SystemCall::kFree: {
+        const auto address = ReadArgument<uint64_t>(w, lane, site, 0);
+        if (address != 0 && !w.launch->gpu->heap().Free(address)) {
+          w.Fail(FaultKind::kIllegalAddress, lane, address,
+                 fmt::format("free of 0x{:x}, which malloc in a kernel did not return or which was "
+                             "freed before",
+                             address));
+        }
+        break;
+      }
+      case SystemCall::kNone:
+        KS_UNREACHABLE();
+    }
+  }
+}
+
+}  // namespace kernelsmith::vgpu

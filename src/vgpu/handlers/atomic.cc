@@ -1,0 +1,269 @@
+// atom and red. Lanes take their turn in ascending order. Memory may be shared with host threads
+// and with other launches, so every operation is one of the host's atomics.
+
+#include <algorithm>
+
+#include "vgpu/handlers/access.h"
+#include "vgpu/handlers/handlers.h"
+#include "vgpu/math/arith.h"
+#include "vgpu/math/compare.h"
+#include "vgpu/math/integer.h"
+
+namespace kernelsmith::vgpu {
+
+namespace {
+
+using namespace KS_MATH_ISA;  // NOLINT: the lane helpers of this build
+using ptx::Type;
+
+using U128 = unsigned __int128;
+
+template <typename T>
+struct WordOf {
+  using type = T;
+};
+template <>
+struct WordOf<float> {
+  using type = uint32_t;
+};
+template <>
+struct WordOf<double> {
+  using type = uint64_t;
+};
+template <>
+struct WordOf<math::F16> {
+  using type = uint16_t;
+};
+template <>
+struct WordOf<math::BF16> {
+  using type = uint16_t;
+};
+template <>
+struct WordOf<math::F16x2> {
+  using type = uint32_t;
+};
+template <>
+struct WordOf<math::BF16x2> {
+  using type = uint32_t;
+};
+
+template <typename T, AtomicOp kOp>
+T Apply(T old, T b) {
+  if constexpr (kOp == AtomicOp::kExch) {
+    return b;
+  } else if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    switch (kOp) {
+      case AtomicOp::kAdd:
+        return math::AddInt(old, b);
+      case AtomicOp::kMin:
+        return std::min(old, b);
+      case AtomicOp::kMax:
+        return std::max(old, b);
+      case AtomicOp::kInc:
+        return static_cast<U>(old) >= static_cast<U>(b) ? T{0} : math::AddInt(old, T{1});
+      case AtomicOp::kDec:
+        return old == 0 || static_cast<U>(old) > static_cast<U>(b) ? b : math::SubInt(old, T{1});
+      case AtomicOp::kAnd:
+        return old & b;
+      case AtomicOp::kOr:
+        return old | b;
+      case AtomicOp::kXor:
+        return old ^ b;
+      default:
+        return b;
+    }
+  } else {
+    switch (kOp) {
+      case AtomicOp::kMin:
+        return math::Min(old, b);
+      case AtomicOp::kMax:
+        return math::Max(old, b);
+      default:
+        return math::Add(old, b);
+    }
+  }
+}
+
+// The old value.
+template <typename T, AtomicOp kOp>
+T Update(uint64_t host, T b, T c) {
+  using Word = typename WordOf<T>::type;
+  auto* place = reinterpret_cast<Word*>(host);
+  if constexpr (kOp == AtomicOp::kCas) {
+    Word expected = std::bit_cast<Word>(b);
+    __atomic_compare_exchange_n(place, &expected, std::bit_cast<Word>(c), false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+    return std::bit_cast<T>(expected);
+  } else {
+    Word old = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(
+        place, &old, std::bit_cast<Word>(Apply<T, kOp>(std::bit_cast<T>(old), b)), false,
+        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    }
+    return std::bit_cast<T>(old);
+  }
+}
+
+// 128 bits: no host instruction that every x86-64 has. Only launches of this process can touch
+// device memory at the same time, and those take this lock.
+std::mutex g_wide_lock;
+
+U128 UpdateWide(uint64_t host, AtomicOp op, U128 b, U128 c) {
+  std::lock_guard lock(g_wide_lock);
+  U128 old;
+  std::memcpy(&old, reinterpret_cast<const void*>(host), sizeof old);
+  if (op == AtomicOp::kExch) {
+    std::memcpy(reinterpret_cast<void*>(host), &b, sizeof b);
+  } else if (old == b) {
+    std::memcpy(reinterpret_cast<void*>(host), &c, sizeof c);
+  }
+  return old;
+}
+
+template <typename T, AtomicOp kOp>
+void Atom(Warp& w, const Instruction& in, uint32_t mask) {
+  LaneArray<uint64_t> address;
+  LaneArray<uint64_t> host;
+  ComputeAddresses(w, in, address);
+  const AccessKind kind = in.op == Op::kRed ? AccessKind::kReduction : AccessKind::kAtomic;
+  if (!Translate(w, in, in.space, kind, mask, sizeof(T), address, host)) return;
+  const T* b = w.Lanes<T>(in.b);
+  const T* c = in.c.exists() ? w.Lanes<T>(in.c) : b;
+  T* d = in.d.exists() ? w.Lanes<T>(in.d) : nullptr;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const int i = std::countr_zero(rest);
+    // d may be the register of b or c: read before the result is stored.
+    const T mine = b[i];
+    T old;
+    if constexpr (std::is_same_v<T, U128>) {
+      old = UpdateWide(host.at[i], kOp, mine, c[i]);
+    } else {
+      old = Update<T, kOp>(host.at[i], mine, c[i]);
+    }
+    if (d != nullptr) d[i] = old;
+    uint64_t bits = 0;
+    std::memcpy(&bits, &old, sizeof(T) < 8 ? sizeof(T) : 8);
+    w.wait_hash =
+        (w.wait_hash ^ (bits + static_cast<uint64_t>(i) + host.at[i])) * 0x9e3779b97f4a7c15;
+  }
+}
+
+// .v2, .v4, .v8: atomic per element, as PTX says.
+template <typename T, AtomicOp kOp>
+void AtomVector(Warp& w, const Instruction& in, uint32_t mask) {
+  LaneArray<uint64_t> address;
+  LaneArray<uint64_t> host;
+  ComputeAddresses(w, in, address);
+  const Operand* list = &w.function().list[in.list_first];
+  const int width = in.width;
+  const bool returns = in.list_count > width;
+  const AccessKind kind = returns ? AccessKind::kAtomic : AccessKind::kReduction;
+  if (!Translate(w, in, in.space, kind, mask, static_cast<uint32_t>(sizeof(T)) * in.width, address,
+                 host)) {
+    return;
+  }
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const int i = std::countr_zero(rest);
+    T old[8];
+    for (int e = 0; e < width; ++e) {
+      const T mine = w.Lanes<T>(list[e])[i];
+      old[e] = Update<T, kOp>(host.at[i] + static_cast<uint64_t>(e) * sizeof(T), mine, mine);
+    }
+    for (int e = 0; returns && e < width; ++e) {
+      if (list[width + e].exists()) w.Lanes<T>(list[width + e])[i] = old[e];
+    }
+  }
+}
+
+template <typename T>
+Handler PickInteger(AtomicOp op) {
+  switch (op) {
+    case AtomicOp::kAdd:
+      return Atom<T, AtomicOp::kAdd>;
+    case AtomicOp::kMin:
+      return Atom<T, AtomicOp::kMin>;
+    case AtomicOp::kMax:
+      return Atom<T, AtomicOp::kMax>;
+    case AtomicOp::kInc:
+      return Atom<T, AtomicOp::kInc>;
+    case AtomicOp::kDec:
+      return Atom<T, AtomicOp::kDec>;
+    case AtomicOp::kAnd:
+      return Atom<T, AtomicOp::kAnd>;
+    case AtomicOp::kOr:
+      return Atom<T, AtomicOp::kOr>;
+    case AtomicOp::kXor:
+      return Atom<T, AtomicOp::kXor>;
+    case AtomicOp::kExch:
+      return Atom<T, AtomicOp::kExch>;
+    case AtomicOp::kCas:
+      return Atom<T, AtomicOp::kCas>;
+  }
+  return nullptr;
+}
+
+template <typename T>
+Handler PickFloat(AtomicOp op, bool vector) {
+  switch (op) {
+    case AtomicOp::kAdd:
+      return vector ? AtomVector<T, AtomicOp::kAdd> : Atom<T, AtomicOp::kAdd>;
+    case AtomicOp::kMin:
+      return vector ? AtomVector<T, AtomicOp::kMin> : Atom<T, AtomicOp::kMin>;
+    case AtomicOp::kMax:
+      return vector ? AtomVector<T, AtomicOp::kMax> : Atom<T, AtomicOp::kMax>;
+    case AtomicOp::kExch:
+      return vector ? nullptr : Atom<T, AtomicOp::kExch>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+Handler FindAtomicHandler(const Instruction& in) {
+  const bool vector = in.op == Op::kAtomVector;
+  if (in.op != Op::kAtom && in.op != Op::kRed && !vector) return nullptr;
+  const auto op = static_cast<AtomicOp>(in.variant);
+  if (vector && in.width != 2 && in.width != 4 && in.width != 8) return nullptr;
+  switch (in.type) {
+    case Type::kF32:
+      return PickFloat<float>(op, vector);
+    case Type::kF64:
+      return PickFloat<double>(op, vector);
+    case Type::kF16:
+      return PickFloat<math::F16>(op, vector);
+    case Type::kBf16:
+      return PickFloat<math::BF16>(op, vector);
+    case Type::kF16x2:
+      return PickFloat<math::F16x2>(op, vector);
+    case Type::kBf16x2:
+      return PickFloat<math::BF16x2>(op, vector);
+    default:
+      break;
+  }
+  if (vector) return nullptr;
+  switch (in.type) {
+    case Type::kB16:
+    case Type::kU16:
+      return PickInteger<uint16_t>(op);
+    case Type::kB32:
+    case Type::kU32:
+      return PickInteger<uint32_t>(op);
+    case Type::kS32:
+      return PickInteger<int32_t>(op);
+    case Type::kB64:
+    case Type::kU64:
+      return PickInteger<uint64_t>(op);
+    case Type::kS64:
+      return PickInteger<int64_t>(op);
+    case Type::kB128:
+      if (op == AtomicOp::kExch) return Atom<U128, AtomicOp::kExch>;
+      if (op == AtomicOp::kCas) return Atom<U128, AtomicOp::kCas>;
+      return nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace kernelsmith::vgpu

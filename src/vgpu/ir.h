@@ -1,0 +1,226 @@
+// The kernel IR: PTX functions as flat lists of decoded instructions whose operands are offsets
+// into a warp's register file. The interpreter runs it; observers read it; everything about a PTX
+// instruction that execution needs is in one Instruction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ptx/syntax.h"
+#include "ptx/types.h"
+#include "support/diagnostic.h"
+
+namespace kernelsmith::vgpu {
+
+namespace math {
+class MmaPlan;
+struct Fragment;
+}  // namespace math
+
+struct Warp;
+struct Instruction;
+
+// Executes the lanes of `mask`, which is not 0.
+using Handler = void (*)(Warp&, const Instruction&, uint32_t mask);
+
+// Where an operand's 32 lanes lie.
+enum class OperandBase : uint8_t {
+  kRegister,  // the frame of the executing function
+  kConstant,  // Function::constants: immediates, one copy per lane
+  kSpecial,   // the warp's special registers (%tid.x ...)
+};
+
+// Width of one lane's value in a register; a predicate is one bit.
+enum class LaneWidth : uint8_t { k1, k2, k4, k8, k16, kPredicate };
+
+// Base, width and byte offset of the lanes of one register: 32 contiguous values. A predicate is
+// one 32-bit word, bit i for lane i.
+struct Operand {
+  static constexpr uint32_t kNone = 0xffffffff;
+  static constexpr uint32_t kOffsetMask = (1u << 27) - 1;
+  uint32_t raw = kNone;
+
+  static Operand At(OperandBase base, LaneWidth width, uint32_t offset) {
+    return {static_cast<uint32_t>(base) << 30 | static_cast<uint32_t>(width) << 27 | offset};
+  }
+  bool exists() const { return raw != kNone; }
+  OperandBase base() const { return static_cast<OperandBase>(raw >> 30); }
+  LaneWidth width() const { return static_cast<LaneWidth>(raw >> 27 & 7); }
+  bool is_predicate() const { return width() == LaneWidth::kPredicate; }
+  uint32_t bytes() const { return is_predicate() ? 0 : 1u << static_cast<uint32_t>(width()); }
+  uint32_t offset() const { return raw & kOffsetMask; }
+  bool operator==(const Operand&) const = default;
+};
+
+// What an instruction does. Where the PTX name says it all, the name is PTX's.
+enum class Op : uint8_t {
+#define KS_VGPU_OP(name) k##name,
+#include "vgpu/ops.def"
+};
+const char* NameOf(Op op);
+
+// How a memory instruction's address is made; Instruction::offset is added in every case.
+enum class AddressBase : uint8_t {
+  kAbsolute,    // offset alone: a variable's address, or an integer
+  kRegister32,  // operand a, zero-extended
+  kRegister64,
+  kFrame,       // local memory of the function's frame
+  kParameters,  // the launch's parameter buffer (its generic address)
+};
+
+// The spaces an address can be in once lowered. Constant, parameter and global memory share the
+// generic addresses.
+enum class MemorySpace : uint8_t { kGeneric, kGlobal, kShared, kLocal };
+
+struct Instruction {
+  Handler handler = nullptr;
+  Op op{};
+  ptx::Type type = ptx::Type::kNone;  // of the result and, unless source_type says so, sources
+  ptx::Type source_type = ptx::Type::kNone;  // cvt, set, slct, mma: the other type
+  ptx::Rounding rounding = ptx::Rounding::kNone;
+  ptx::Comparison comparison = ptx::Comparison::kNone;
+  ptx::BoolOp bool_op = ptx::BoolOp::kNone;
+  bool ftz : 1 = false;
+  bool sat : 1 = false;
+  bool satfinite : 1 = false;
+  bool relu : 1 = false;
+  bool xorsign : 1 = false;   // .xorsign.abs of min, max
+  bool nan : 1 = false;       // .NaN of min, max
+  bool approx : 1 = false;    // .approx or .full
+  bool full : 1 = false;      // div.full
+  bool negate_c : 1 = false;  // predicate operand c is used negated
+  bool carry_out : 1 = false;
+  bool guard_negated : 1 = false;
+  bool control : 1 = false;      // changes the pc or waits: the scheduler executes it
+  bool waits : 1 = false;        // a loop around it may be waiting for another thread
+  bool is_volatile : 1 = false;  // volatile, relaxed, acquire, release, atomic: strong accesses
+
+  // d = op(a, b, c); d2: second result (p|q, shfl's predicate). Vectors stand in the function's
+  // operand list.
+  Operand guard;  // always valid: the constant "true" when there is no guard
+  Operand d;
+  Operand d2;
+  Operand a;
+  Operand b;
+  Operand c;
+  Operand e;
+
+  // Memory.
+  MemorySpace space = MemorySpace::kGeneric;
+  AddressBase address = AddressBase::kAbsolute;
+  uint8_t bytes = 0;           // of one element in memory
+  uint8_t register_bytes = 0;  // of one element in registers
+  uint8_t width = 1;           // elements of a vector
+  uint8_t variant = 0;  // meaning depends on op: shuffle mode, atomic operation, lop3 table...
+  int64_t offset = 0;   // see AddressBase; also immediates that are no operands
+
+  // list[first .. first + count): vector elements, mma fragments, call arguments.
+  uint32_t list_first = 0;
+  uint16_t list_count = 0;
+  uint32_t target = 0;    // branch: instruction index; call: Function::calls
+  uint32_t location = 0;  // index in Function::locations
+};
+
+// Position in the PTX text and in the CUDA source.
+struct CodeLocation {
+  ptx::Position ptx;
+  int32_t loc = -1;  // ptx::Function::locs
+  const ptx::Instruction* syntax = nullptr;
+};
+
+struct Function;
+
+// A range of bytes in a frame's local memory: a variable, a parameter of a call.
+struct FrameRange {
+  uint32_t offset = 0;
+  uint32_t size = 0;
+};
+
+// One call instruction. Arguments are copied from the caller's frame to the callee's and back.
+struct CallSite {
+  const Function* callee = nullptr;   // null: indirect, the address is operand a
+  uint8_t system = 0;                 // SystemCall, 0: an ordinary function
+  std::vector<FrameRange> arguments;  // in the caller's frame
+  std::vector<FrameRange> results;
+};
+
+// A run of registers of one width in the frame.
+struct RegisterArea {
+  LaneWidth width = LaneWidth::k4;
+  uint32_t first = 0;  // byte offsets
+  uint32_t last = 0;
+};
+
+// Instruction::variant of Op::kAtom, kRed and kAtomVector.
+enum class AtomicOp : uint8_t { kAdd, kMin, kMax, kInc, kDec, kAnd, kOr, kXor, kExch, kCas };
+
+// Instruction::variant of Op::kShfl, kVote, kRedux.
+enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
+enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot };
+enum class ReduxOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor };
+
+// Instruction::variant of Op::kBarrier.
+enum class BarrierKind : uint8_t { kSync, kArrive };
+
+// What mma, wmma and ldmatrix need beyond operands: Function::matrices[Instruction::target].
+struct MatrixInfo {
+  const math::MmaPlan* plan = nullptr;       // mma, wmma.mma
+  const math::Fragment* fragment = nullptr;  // wmma.load, wmma.store
+  bool row_major = true;
+  bool transposed = false;  // ldmatrix, stmatrix
+};
+
+// Functions that the engine provides.
+enum class SystemCall : uint8_t { kNone, kVprintf, kAssertFail, kMalloc, kFree };
+
+struct Function {
+  std::string name;
+  const ptx::Function* syntax = nullptr;
+  const ptx::Module* module = nullptr;
+  bool is_entry = false;
+  bool noreturn = false;
+  uint64_t code_address = 0;
+
+  std::vector<Instruction> code;  // ends with a ret or exit
+  std::vector<Operand> list;
+  std::vector<CallSite> calls;
+  std::vector<std::vector<uint32_t>> branch_targets;  // brx.idx
+  std::vector<MatrixInfo> matrices;
+  std::vector<CodeLocation> locations;
+  std::vector<std::byte> constants;  // see ConstantData
+
+  uint32_t register_bytes = 0;  // of one frame
+  std::vector<RegisterArea> areas;
+  uint32_t frame_bytes = 0;            // of local memory: variables, call parameters
+  std::vector<FrameRange> parameters;  // in this function's frame
+  std::vector<FrameRange> results;
+  bool uses_alloca = false;
+
+  // `constants` at an address fit for vector loads.
+  const std::byte* ConstantData() const { return constant_data; }
+  const std::byte* constant_data = nullptr;
+};
+
+// A kernel with everything it may call, lowered for one entry (shared variables have the entry's
+// addresses).
+struct Kernel {
+  const Function* entry = nullptr;
+  std::vector<std::unique_ptr<Function>> functions;
+  std::map<uint64_t, const Function*> by_address;  // targets of indirect calls
+  std::map<uint64_t, std::string> unsupported;     // address -> why it can't be called
+  uint32_t static_shared_bytes = 0;
+  uint32_t dynamic_shared_offset = 0;
+  uint32_t local_bytes = 0;   // per thread, if bounded_stack
+  bool bounded_stack = true;  // no recursion, no indirect calls, no alloca
+};
+
+// For messages: "kernel.ptx:12" with the instruction's text.
+SourceLocation PtxLocationOf(const Function& function, const Instruction& instruction);
+SourceLocation SourceLocationOf(const Function& function, const Instruction& instruction);
+std::string TextOf(const Function& function, const Instruction& instruction);
+
+}  // namespace kernelsmith::vgpu

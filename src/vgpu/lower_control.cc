@@ -1,0 +1,393 @@
+// Branches, calls, barriers and the instructions that bring lanes of a warp together.
+
+#include <fmt/format.h>
+
+#include "vgpu/function_lowerer.h"
+
+namespace kernelsmith::vgpu {
+
+using ptx::Modifier;
+using ptx::Opcode;
+using ptx::Type;
+
+Status FunctionLowerer::Dispatch() {
+  switch (in_->opcode()) {
+    case Opcode::kMov:
+      return LowerMov();
+    case Opcode::kCvt:
+      return LowerCvt();
+    case Opcode::kCvtPack: {
+      Instruction pack = Make(Op::kCvtPack, type());
+      pack.source_type = mnemonic_->TypeAt(1);
+      if (count() == 3) return Typed(pack, Type::kB32, {Type::kS32, Type::kS32});
+      return Typed(pack, Type::kB32, {Type::kS32, Type::kS32, Type::kB32});
+    }
+    case Opcode::kCvta:
+      return LowerCvta();
+    case Opcode::kIsspacep:
+      return LowerIsspacep();
+    case Opcode::kGetctarank:
+      return Typed(Make(Op::kGetctarank, type()), Type::kU32, {type()});
+    case Opcode::kMapa: {
+      // Without clusters there is block 0 only: the address as it is.
+      const Type t = type();
+      return Typed(Make(Op::kMov, t), t, {t});
+    }
+    case Opcode::kLd:
+    case Opcode::kLdu:
+      return LowerLoad();
+    case Opcode::kSt:
+      return LowerStore();
+    case Opcode::kAtom:
+      return LowerAtomic(false);
+    case Opcode::kRed:
+      return LowerAtomic(true);
+    case Opcode::kCpAsync:
+      return LowerCpAsync();
+    case Opcode::kNanosleep:
+    case Opcode::kCreatepolicy:
+    case Opcode::kMembar:
+    case Opcode::kFence:
+    case Opcode::kFenceProxy:
+    case Opcode::kPrefetch:
+    case Opcode::kPrefetchu:
+    case Opcode::kApplypriority:
+    case Opcode::kDiscard:
+    // Copies are done when they are issued.
+    case Opcode::kCpAsyncCommitGroup:
+    case Opcode::kCpAsyncWaitGroup:
+    case Opcode::kCpAsyncWaitAll:
+    case Opcode::kGriddepcontrol:
+    case Opcode::kPmevent:
+      return LowerNoEffect();
+    case Opcode::kStacksave:
+    case Opcode::kStackrestore:
+    case Opcode::kAlloca:
+      return LowerStack();
+    case Opcode::kBra:
+    case Opcode::kBrxIdx:
+    case Opcode::kRet:
+    case Opcode::kExit:
+    case Opcode::kTrap:
+    case Opcode::kBrkpt:
+      return LowerBranch();
+    case Opcode::kCall:
+      return LowerCall();
+    case Opcode::kBar:
+    case Opcode::kBarrier:
+      return LowerBarrier();
+    case Opcode::kBarrierCluster: {
+      // A cluster is one block here: .wait (and the form that does both) is the block's barrier.
+      if (Has(Modifier::kArrive)) return Append(Make(Op::kFence, Type::kNone));
+      Instruction barrier = Make(Op::kBarrier, Type::kNone);
+      barrier.control = true;
+      barrier.a = Constant(LaneWidth::k4, 0);
+      return Append(barrier);
+    }
+    case Opcode::kBarWarpSync:
+    case Opcode::kShfl:
+    case Opcode::kVote:
+    case Opcode::kMatch:
+    case Opcode::kRedux:
+    case Opcode::kElect:
+    case Opcode::kActivemask:
+      return LowerWarpSync();
+    case Opcode::kMma:
+      return LowerMma();
+    case Opcode::kWmmaLoad:
+    case Opcode::kWmmaStore:
+    case Opcode::kWmmaMma:
+      return LowerWmma();
+    case Opcode::kLdmatrix:
+    case Opcode::kStmatrix:
+    case Opcode::kMovmatrix:
+      return LowerLdmatrix();
+    default:
+      return LowerArithmetic();
+  }
+}
+
+Status FunctionLowerer::LowerBranch() {
+  Instruction branch = Make(Op::kBra, Type::kNone);
+  branch.control = true;
+  switch (in_->opcode()) {
+    case Opcode::kBra:
+      if (operand(0).symbol.kind != ptx::SymbolKind::kLabel) return Invalid("a branch to no label");
+      branch.target = operand(0).symbol.index;
+      return Append(branch);
+    case Opcode::kBrxIdx: {
+      branch.op = Op::kBrxIdx;
+      KS_TRY(branch.a, Source(0, Type::kU32));
+      if (operand(1).symbol.kind != ptx::SymbolKind::kTargetList) {
+        return Invalid("a branch without a list of targets");
+      }
+      std::vector<uint32_t> targets;
+      for (const auto& target : function_.target_lists[operand(1).symbol.index].targets) {
+        if (target.symbol.kind != ptx::SymbolKind::kLabel) return Invalid("a branch to no label");
+        targets.push_back(target.symbol.index);
+      }
+      branch.target = static_cast<uint32_t>(out_.branch_targets.size());
+      out_.branch_targets.push_back(std::move(targets));
+      return Append(branch);
+    }
+    case Opcode::kRet:
+      EmitEpilogue();
+      branch.op = Op::kRet;
+      return Append(branch);
+    case Opcode::kExit:
+      branch.op = Op::kExit;
+      return Append(branch);
+    default:
+      branch.op = Op::kTrap;
+      return Append(branch);
+  }
+}
+
+// Bytes of this frame for an argument or result that is not a .param variable already.
+Result<FrameRange> FunctionLowerer::ScratchRange(const ptx::Operand& operand,
+                                                 const ptx::Variable* formal) {
+  Type t = formal != nullptr ? formal->type : Type::kNone;
+  if (t == Type::kNone && operand.IsRegister()) {
+    t = function_.registers[operand.symbol.index].type;
+  }
+  if (t == Type::kNone || t == Type::kPred) return Unsupported("an argument of this form");
+  frame_end_ = (frame_end_ + 15) / 16 * 16;
+  const FrameRange range{frame_end_, static_cast<uint32_t>(ptx::BytesOf(t))};
+  frame_end_ += 16;
+  return range;
+}
+
+Result<FrameRange> FunctionLowerer::CallArgument(const ptx::Operand& operand,
+                                                 const ptx::Variable* formal) {
+  if (operand.kind == ptx::OperandKind::kName &&
+      operand.symbol.kind == ptx::SymbolKind::kLocalVariable) {
+    const ptx::Variable& variable = function_.variables[operand.symbol.index];
+    return FrameRange{variable_offset_[operand.symbol.index],
+                      static_cast<uint32_t>(variable.Size())};
+  }
+  if (operand.kind == ptx::OperandKind::kName && !function_.is_entry &&
+      operand.symbol.kind == ptx::SymbolKind::kParameter &&
+      !register_parameters_[operand.symbol.index].exists()) {
+    return out_.parameters[operand.symbol.index];
+  }
+  KS_TRY(const FrameRange range, ScratchRange(operand, formal));
+  const Type t = formal != nullptr ? formal->type : function_.registers[operand.symbol.index].type;
+  KS_TRY(const Operand value, Source(operand, t));
+  KS_RETURN_IF_ERROR(Append(FrameAccess(Op::kStore, t, range.offset, value)));
+  return range;
+}
+
+Result<FrameRange> FunctionLowerer::CallResult(const ptx::Operand& operand,
+                                               const ptx::Variable* formal) {
+  if (operand.kind == ptx::OperandKind::kName &&
+      operand.symbol.kind == ptx::SymbolKind::kLocalVariable) {
+    const ptx::Variable& variable = function_.variables[operand.symbol.index];
+    return FrameRange{variable_offset_[operand.symbol.index],
+                      static_cast<uint32_t>(variable.Size())};
+  }
+  if (operand.kind == ptx::OperandKind::kName && operand.symbol.kind == ptx::SymbolKind::kReturn &&
+      !register_results_[operand.symbol.index].exists()) {
+    return out_.results[operand.symbol.index];
+  }
+  if (operand.kind == ptx::OperandKind::kSink) return FrameRange{0, 0};
+  KS_TRY(const FrameRange range, ScratchRange(operand, formal));
+  KS_TRY(const Operand target, RegisterOf(operand));
+  const Type t = formal != nullptr ? formal->type : function_.registers[operand.symbol.index].type;
+  after_.push_back(FrameAccess(Op::kLoad, t, range.offset, target));
+  return range;
+}
+
+Status FunctionLowerer::LowerCall() {
+  const ptx::CallParts parts = ptx::PartsOfCall(*in_);
+  if (parts.target == nullptr) return Invalid("a call without a target");
+  CallSite site;
+  Instruction call = Make(Op::kCall, Type::kNone);
+  call.control = true;
+  const std::vector<ptx::Variable>* formals = nullptr;
+  const std::vector<ptx::Variable>* formal_results = nullptr;
+  if (parts.target->symbol.kind == ptx::SymbolKind::kFunction) {
+    const ptx::Function& declared = module_.functions[parts.target->symbol.index];
+    formals = &declared.parameters;
+    formal_results = &declared.returns;
+    const FunctionRef callee = kernel_.linker->ResolveFunction(module_, parts.target->symbol.index);
+    if (callee) {
+      site.callee = kernel_.functions.at(callee.function);
+      if (callee.function->is_entry) return Unsupported("call of a kernel");
+    } else {
+      site.system = static_cast<uint8_t>(SystemCallOf(declared.name));
+      if (site.system == 0) {
+        return Unsupported(
+            fmt::format("function {} is declared but not defined anywhere", declared.name));
+      }
+    }
+  } else {
+    KS_TRY(call.a, Source(*parts.target, Type::kU64));
+    if (parts.prototype != nullptr && parts.prototype->symbol.kind == ptx::SymbolKind::kPrototype) {
+      const ptx::Prototype& prototype = function_.prototypes[parts.prototype->symbol.index];
+      formals = &prototype.parameters;
+      formal_results = &prototype.returns;
+    }
+  }
+  const auto formal = [](const std::vector<ptx::Variable>* list, size_t i) {
+    return list != nullptr && i < list->size() ? &(*list)[i] : nullptr;
+  };
+  if (parts.parameters != nullptr) {
+    for (size_t i = 0; i < parts.parameters->elements.size(); ++i) {
+      KS_TRY(const FrameRange range,
+             CallArgument(parts.parameters->elements[i], formal(formals, i)));
+      site.arguments.push_back(range);
+    }
+  }
+  if (parts.returns != nullptr) {
+    for (size_t i = 0; i < parts.returns->elements.size(); ++i) {
+      KS_TRY(const FrameRange range,
+             CallResult(parts.returns->elements[i], formal(formal_results, i)));
+      site.results.push_back(range);
+    }
+  }
+  call.target = static_cast<uint32_t>(out_.calls.size());
+  out_.calls.push_back(std::move(site));
+  return Append(call);
+}
+
+// bar{.cta}.sync a{, b}; bar.arrive a, b; bar.red.popc d, a{, b}, {!}c; bar.red.op p, a{, b}, {!}c
+Status FunctionLowerer::LowerBarrier() {
+  Instruction barrier = Make(Op::kBarrier, Type::kNone);
+  barrier.control = true;
+  size_t next = 0;
+  size_t last = count();
+  if (Has(Modifier::kRed)) {
+    const bool popc = Has(Modifier::kPopc);
+    barrier.bool_op = Has(Modifier::kAnd) ? ptx::BoolOp::kAnd : ptx::BoolOp::kOr;
+    if (count() < 3) return Invalid("too few operands");
+    KS_TRY(barrier.d, Destination(0, popc ? Type::kU32 : Type::kPred));
+    bool negated = false;
+    KS_TRY(barrier.c, SourcePredicate(operand(count() - 1), negated));
+    barrier.negate_c = negated;
+    next = 1;
+    last = count() - 1;
+  } else if (Has(Modifier::kArrive)) {
+    barrier.variant = static_cast<uint8_t>(BarrierKind::kArrive);
+  }
+  if (next < last) {
+    KS_TRY(barrier.a, Source(next, Type::kU32));
+    ++next;
+  } else {
+    barrier.a = Constant(LaneWidth::k4, 0);
+  }
+  if (next < last) {
+    KS_TRY(barrier.b, Source(next, Type::kU32));
+  }
+  return Append(barrier);
+}
+
+Status FunctionLowerer::LowerShfl() {
+  Instruction shuffle = Make(Op::kShfl, Type::kB32);
+  shuffle.control = true;
+  shuffle.variant = static_cast<uint8_t>(Has(Modifier::kUp)     ? ShuffleMode::kUp
+                                         : Has(Modifier::kDown) ? ShuffleMode::kDown
+                                         : Has(Modifier::kBfly) ? ShuffleMode::kBfly
+                                                                : ShuffleMode::kIdx);
+  const ptx::Operand& target = operand(0);
+  KS_TRY(shuffle.a, Source(1, Type::kB32));
+  KS_TRY(shuffle.b, Source(2, Type::kB32));
+  KS_TRY(shuffle.c, Source(3, Type::kB32));
+  if (Has(Modifier::kSync)) {
+    KS_TRY(shuffle.e, Source(4, Type::kB32));
+  } else {
+    shuffle.e = Constant(LaneWidth::k4, 0);  // the old form waits for nobody
+  }
+  if (target.kind == ptx::OperandKind::kPair) {
+    KS_TRY(shuffle.d, Destination(target.elements[0], Type::kB32));
+    KS_TRY(shuffle.d2, Destination(target.elements[1], Type::kPred));
+  } else {
+    KS_TRY(shuffle.d, Destination(target, Type::kB32));
+  }
+  return Append(shuffle);
+}
+
+Status FunctionLowerer::LowerVote() {
+  Instruction vote = Make(Op::kVote, type());
+  vote.control = true;
+  const bool ballot = Has(Modifier::kBallot);
+  vote.variant = static_cast<uint8_t>(ballot                ? VoteMode::kBallot
+                                      : Has(Modifier::kAll) ? VoteMode::kAll
+                                      : Has(Modifier::kAny) ? VoteMode::kAny
+                                                            : VoteMode::kUni);
+  bool negated = false;
+  KS_TRY(vote.c, SourcePredicate(operand(1), negated));
+  vote.negate_c = negated;
+  if (Has(Modifier::kSync)) {
+    KS_TRY(vote.e, Source(2, Type::kB32));
+  } else {
+    vote.e = Constant(LaneWidth::k4, 0);
+  }
+  KS_TRY(vote.d, Destination(0, ballot ? Type::kB32 : Type::kPred));
+  return Append(vote);
+}
+
+Status FunctionLowerer::LowerWarpSync() {
+  switch (in_->opcode()) {
+    case Opcode::kShfl:
+      return LowerShfl();
+    case Opcode::kVote:
+      return LowerVote();
+    case Opcode::kActivemask: {
+      Instruction mask = Make(Op::kActivemask, Type::kB32);
+      KS_TRY(mask.d, Destination(0, Type::kB32));
+      return Append(mask);
+    }
+    case Opcode::kBarWarpSync: {
+      Instruction sync = Make(Op::kBarWarpSync, Type::kNone);
+      sync.control = true;
+      KS_TRY(sync.e, Source(0, Type::kB32));
+      return Append(sync);
+    }
+    case Opcode::kMatch: {
+      const bool all = Has(Modifier::kAll);
+      Instruction match = Make(all ? Op::kMatchAll : Op::kMatchAny, type());
+      match.control = true;
+      KS_TRY(match.a, Source(1, type()));
+      KS_TRY(match.e, Source(2, Type::kB32));
+      const ptx::Operand& target = operand(0);
+      if (target.kind == ptx::OperandKind::kPair) {
+        KS_TRY(match.d, Destination(target.elements[0], Type::kB32));
+        KS_TRY(match.d2, Destination(target.elements[1], Type::kPred));
+      } else {
+        KS_TRY(match.d, Destination(target, Type::kB32));
+      }
+      return Append(match);
+    }
+    case Opcode::kRedux: {
+      Instruction reduce = Make(Op::kRedux, type());
+      reduce.control = true;
+      constexpr std::pair<Modifier, ReduxOp> kOperations[] = {
+          {Modifier::kAdd, ReduxOp::kAdd}, {Modifier::kMin, ReduxOp::kMin},
+          {Modifier::kMax, ReduxOp::kMax}, {Modifier::kAnd, ReduxOp::kAnd},
+          {Modifier::kOr, ReduxOp::kOr},   {Modifier::kXor, ReduxOp::kXor}};
+      for (const auto& [modifier, operation] : kOperations) {
+        if (Has(modifier)) reduce.variant = static_cast<uint8_t>(operation);
+      }
+      reduce.nan = Has(Modifier::kPropagateNan);
+      reduce.xorsign = Has(Modifier::kAbs);
+      KS_TRY(reduce.a, Source(1, type()));
+      KS_TRY(reduce.e, Source(2, Type::kB32));
+      KS_TRY(reduce.d, Destination(0, type()));
+      return Append(reduce);
+    }
+    case Opcode::kElect: {
+      Instruction elect = Make(Op::kElect, Type::kB32);
+      elect.control = true;
+      KS_TRY(elect.e, Source(1, Type::kB32));
+      const ptx::Operand& target = operand(0);
+      if (target.kind != ptx::OperandKind::kPair) return Invalid("elect needs d|p");
+      KS_TRY(elect.d, Destination(target.elements[0], Type::kB32));
+      KS_TRY(elect.d2, Destination(target.elements[1], Type::kPred));
+      return Append(elect);
+    }
+    default:
+      return Unsupported();
+  }
+}
+
+}  // namespace kernelsmith::vgpu

@@ -1,0 +1,146 @@
+#include "vgpu/warp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace kernelsmith::vgpu {
+
+const char* FaultKindName(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kIllegalAddress:
+      return "illegal address";
+    case FaultKind::kMisalignedAddress:
+      return "misaligned address";
+    case FaultKind::kIllegalInstruction:
+      return "illegal instruction";
+    case FaultKind::kAssert:
+      return "assertion failed";
+    case FaultKind::kTrap:
+      return "trap";
+    case FaultKind::kStackOverflow:
+      return "stack overflow";
+    case FaultKind::kDeadlock:
+      return "deadlock";
+    case FaultKind::kNoProgress:
+      return "no progress";
+    case FaultKind::kLaunchFailure:
+      return "launch failure";
+  }
+  KS_UNREACHABLE();
+}
+
+void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what) {
+  stopped = true;
+  if (launch->fault) return;
+  Fault fault;
+  fault.kind = kind;
+  fault.kernel = launch->kernel->entry->name;
+  fault.block = block->index;
+  fault.thread = WarpPicture(*this).thread_index(lane);
+  fault.address = address;
+  if (frame != nullptr && pc < frame->function->code.size()) {
+    const Instruction& in = instruction();
+    fault.ptx = PtxLocationOf(function(), in);
+    fault.source = SourceLocationOf(function(), in);
+    fault.instruction = TextOf(function(), in);
+  }
+  fault.message = fmt::format("{} in kernel {}, block ({},{},{}), thread ({},{},{})", what,
+                              fault.kernel, fault.block.x, fault.block.y, fault.block.z,
+                              fault.thread.x, fault.thread.y, fault.thread.z);
+  if (!fault.instruction.empty()) fault.message += fmt::format(", at `{}`", fault.instruction);
+  if (fault.ptx.line > 0) fault.message += fmt::format(", {}:{}", fault.ptx.file, fault.ptx.line);
+  if (!fault.source.file.empty()) {
+    fault.message += fmt::format(" ({}:{})", fault.source.file, fault.source.line);
+  }
+  launch->fault = std::move(fault);
+}
+
+bool Warp::FindWindow(uint64_t address, uint64_t bytes) {
+  const auto contains = [&](const MemoryWindow& w) {
+    return address >= w.low && address < w.high && bytes <= w.high - address;
+  };
+  if (contains(window)) return true;
+  std::swap(window, old_window);
+  if (contains(window)) return true;
+  std::swap(window, old_window);
+  const auto find = [&] {
+    const auto& all = launch->allocations;
+    auto it = std::upper_bound(all.begin(), all.end(), address,
+                               [](uint64_t a, const Allocation& b) { return a < b.address; });
+    if (it == all.begin()) return false;
+    --it;
+    const MemoryWindow found{it->address, it->end(), it->host_delta};
+    if (!contains(found)) return false;
+    old_window = window;
+    window = found;
+    return true;
+  };
+  if (find()) return true;
+  const uint64_t generation = launch->memory->generation();
+  if (generation == launch->memory_generation) return false;
+  launch->memory_generation = generation;
+  launch->allocations = launch->memory->LiveAllocations();
+  return find();
+}
+
+void Warp::FailAddress(int lane, uint64_t address, uint32_t bytes, MemorySpace space, bool write) {
+  const char* verb = write ? "write" : "read";
+  const uint64_t generic = GenericAddress(*launch, space, address);
+  if (bytes > 0 && address % bytes != 0) {
+    Fail(FaultKind::kMisalignedAddress, lane, generic,
+         fmt::format("{} of {} bytes at 0x{:x}, which is not a multiple of {}", verb, bytes,
+                     address, bytes));
+    return;
+  }
+  std::string where;
+  if (generic - launch->shared_window < kSharedWindowSize * kSharedWindows) {
+    where = fmt::format("shared memory offset 0x{:x}; the block has {} bytes",
+                        generic - launch->shared_window, block->shared_bytes);
+  } else if (generic - launch->local_window < kLocalWindowSize) {
+    where = fmt::format("local memory offset 0x{:x}; the thread has {} bytes",
+                        generic - launch->local_window, local_stride);
+  } else if (const auto near = launch->memory->FindForReport(generic); !near) {
+    where = "no allocation";
+  } else if (near->freed) {
+    where = fmt::format("{} bytes into a freed allocation of {} bytes ({})",
+                        generic - near->address, near->size, near->where);
+  } else if (near->kind != AllocationKind::kHostRegistered && generic - near->end() < 1 << 20) {
+    where = fmt::format("{} bytes behind the end of an allocation of {} bytes ({})",
+                        generic - near->end(), near->size, near->where);
+  } else {
+    where = "no allocation";
+  }
+  Fail(FaultKind::kIllegalAddress, lane, generic,
+       fmt::format("{} of {} bytes at 0x{:x}: {}", verb, bytes, generic, where));
+}
+
+Dim3 WarpPicture::thread_index(int lane) const {
+  const auto at = [&](Special which) { return warp_.special[static_cast<size_t>(which)][lane]; };
+  return {at(Special::kTidX), at(Special::kTidY), at(Special::kTidZ)};
+}
+
+uint64_t WarpPicture::ReadOperand(Operand operand, int lane, int part) const {
+  if (!operand.exists()) return 0;
+  if (operand.is_predicate()) return warp_.Predicate(operand) >> lane & 1;
+  const uint32_t bytes = operand.bytes();
+  uint64_t value = 0;
+  std::memcpy(&value, warp_.Lanes<std::byte>(operand) + lane * bytes + part * sizeof value,
+              std::min<size_t>(bytes, sizeof value));
+  return value;
+}
+
+void WarpPicture::WriteOperand(Operand operand, int lane, uint64_t bits, int part) {
+  if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
+  if (operand.is_predicate()) {
+    uint32_t& word = warp_.Predicate(operand);
+    word = (word & ~(1u << lane)) | static_cast<uint32_t>(bits & 1) << lane;
+    return;
+  }
+  const uint32_t bytes = operand.bytes();
+  std::memcpy(warp_.Lanes<std::byte>(operand) + lane * bytes + part * sizeof bits, &bits,
+              std::min<size_t>(bytes, sizeof bits));
+}
+
+}  // namespace kernelsmith::vgpu

@@ -1,0 +1,259 @@
+// The state of a running grid: launch, block, warp and call frame. Private to the engine; handlers
+// and scheduler work on it directly.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vgpu/fault.h"
+#include "vgpu/ir.h"
+#include "vgpu/memory.h"
+#include "vgpu/observer.h"
+#include "vgpu/vgpu.h"
+
+namespace kernelsmith::vgpu {
+
+inline constexpr uint32_t kFullMask = 0xffffffff;
+inline constexpr int kBarriers = 16;
+
+// Special registers that are vectors of lanes, in the order of their place in Warp::special. All
+// are 32 bits wide; kGridId is the low half.
+enum class Special : uint8_t {
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneid,
+  kWarpid,
+  kNwarpid,
+  kSmid,
+  kNsmid,
+  kGridid,
+  kLanemaskEq,
+  kLanemaskLe,
+  kLanemaskLt,
+  kLanemaskGe,
+  kLanemaskGt,
+  kEnvreg1,
+  kEnvreg2,
+  kDynamicSmemSize,
+  kTotalSmemSize,
+  kZero,  // registers that are always 0 here: cluster positions, other %envreg
+  kOne,   // and always 1: cluster sizes
+  kCount,
+};
+
+// Registers that differ from one read to the next: Op::kReadSpecial, by Instruction::variant.
+enum class DynamicSpecial : uint8_t { kClock, kClockHi, kClock64, kGlobaltimer, kGlobaltimerHi };
+
+// A run of addresses the warp may access: [low, high) at host address + delta.
+struct MemoryWindow {
+  uint64_t low = 1;
+  uint64_t high = 0;
+  ptrdiff_t delta = 0;
+};
+
+struct Frame {
+  const Function* function = nullptr;
+  uint32_t depth = 0;
+  uint64_t id = 0;
+  uint32_t lanes = 0;  // lanes on whose call stack it is
+  std::vector<std::byte> storage;
+  std::byte* registers = nullptr;  // 64-byte aligned part of storage
+  std::array<uint32_t, kWarpSize> return_pc{};
+  std::array<Frame*, kWarpSize> caller{};
+  std::array<uint32_t, kWarpSize> local_base{};   // of this frame in the lane's local memory
+  std::array<uint32_t, kWarpSize> saved_stack{};  // the lane's stack top before the call
+};
+
+struct Block;
+struct LaunchState;
+
+struct alignas(64) Warp {
+  // Handlers find operands by these: see OperandBase.
+  std::array<std::byte*, 4> base{};
+  // pc and lanes that execute; lane_pc of active lanes is out of date until StorePcs.
+  uint32_t pc = 0;
+  uint32_t active = 0;
+  bool stopped = false;    // a fault happened
+  bool waited = false;     // an instruction that may wait for others ran since the last back edge
+  uint64_t wait_hash = 0;  // what such instructions saw
+
+  Frame* frame = nullptr;
+  Block* block = nullptr;
+  LaunchState* launch = nullptr;
+  uint32_t index = 0;  // in the block
+
+  uint32_t live = 0;        // lanes that have not exited
+  uint32_t blocked = 0;     // wait at a barrier or warp synchronisation
+  uint32_t deferred = 0;    // had their turn; see scheduler.cc
+  uint32_t at_barrier = 0;  // subset of blocked: in a block barrier
+  uint32_t forced = 0;      // lanes whose warp synchronisation need not wait any more
+  std::array<uint32_t, kWarpSize> member_mask{};  // of blocked lanes at a warp synchronisation
+  std::array<uint32_t, kWarpSize> lane_pc{};
+  std::array<Frame*, kWarpSize> lane_frame{};
+  uint32_t merge_pc = 0xffffffff;  // lowest pc at which other runnable lanes of this frame wait
+
+  uint64_t last_wait_hash = 0;
+  uint32_t same_waits = 0;  // back edges in a row that saw nothing new
+  uint32_t back_edges = 0;  // in this turn
+
+  std::byte* local = nullptr;  // 32 stacks of local_stride bytes
+  uint32_t local_stride = 0;
+  std::array<uint32_t, kWarpSize> stack_top{};
+
+  MemoryWindow window;      // the global allocation used last
+  MemoryWindow old_window;  // and the one before
+  uint64_t warp_instructions = 0;
+  uint64_t lane_instructions = 0;
+
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::vector<std::unique_ptr<Frame>> spare_frames;
+  std::vector<std::byte> local_storage;
+  alignas(64)
+      std::array<std::array<uint32_t, kWarpSize>, static_cast<size_t>(Special::kCount)> special{};
+
+  template <typename T>
+  T* Lanes(Operand operand) const {
+    return reinterpret_cast<T*>(base[operand.raw >> 30] + (operand.raw & Operand::kOffsetMask));
+  }
+  uint32_t& Predicate(Operand operand) const { return *Lanes<uint32_t>(operand); }
+  // Generic address of local offset 0, and so on.
+  const Function& function() const { return *frame->function; }
+  const Instruction& instruction() const { return frame->function->code[pc]; }
+
+  // Ends the launch with a fault of `lane` at the current instruction.
+  void Fail(FaultKind kind, int lane, uint64_t address, std::string what);
+  // The window of global memory that contains [address, address + bytes); false if there is none.
+  bool FindWindow(uint64_t address, uint64_t bytes);
+  void FailAddress(int lane, uint64_t address, uint32_t bytes, MemorySpace space, bool write);
+};
+
+struct BarrierState {
+  uint32_t expected = 0;  // threads; 0: all
+  bool in_use = false;
+  std::vector<uint32_t> arrived;  // lanes of each warp
+  std::vector<uint32_t> waiting;  // those of them that wait
+  uint32_t count = 0;             // bar.red.popc
+  bool all = true;
+  bool any = false;
+};
+
+struct Block {
+  uint64_t number = 0;
+  Dim3 index{0, 0, 0};
+  std::byte* shared = nullptr;
+  uint32_t shared_bytes = 0;
+  uint32_t threads = 0;
+  std::vector<Warp> warps;
+  std::vector<std::byte> shared_storage;
+  std::array<BarrierState, kBarriers> barriers;
+  uint32_t finished_warps = 0;
+  uint32_t next_warp = 0;
+};
+
+struct LaunchState {
+  const Kernel* kernel = nullptr;
+  VirtualGpu* gpu = nullptr;
+  const VirtualGpu::Options* options = nullptr;
+  DeviceMemory* memory = nullptr;
+  LaunchRequest request;
+  uint32_t shared_bytes = 0;
+  uint32_t local_stride = 0;
+  uint64_t parameters = 0;      // generic address
+  uint64_t grid_workspace = 0;  // of cooperative launches
+  uint64_t grid_id = 0;
+  uint64_t shared_window = 0;
+  uint64_t local_window = 0;
+  Observer* observer = nullptr;
+  std::optional<Fault> fault;
+  uint64_t next_frame_id = 1;
+  uint64_t instructions = 0;  // warp instructions of finished turns: what clocks count
+  bool progress = false;      // something happened in this turn that others may wait for
+  LaunchStatistics statistics;
+  // Allocations as of `memory_generation`, by address.
+  std::vector<Allocation> allocations;
+  uint64_t memory_generation = 0;
+  std::chrono::steady_clock::time_point start;
+};
+
+// The generic address a lane's address in `space` stands for.
+inline uint64_t GenericAddress(const LaunchState& launch, MemorySpace space, uint64_t address) {
+  switch (space) {
+    case MemorySpace::kShared:
+      return launch.shared_window + address;
+    case MemorySpace::kLocal:
+      return launch.local_window + address;
+    default:
+      return address;
+  }
+}
+
+// The observer's picture of a warp.
+class WarpPicture final : public WarpView {
+ public:
+  explicit WarpPicture(Warp& warp) : warp_(warp) {}
+  Dim3 block_index() const override { return warp_.block->index; }
+  uint64_t block_number() const override { return warp_.block->number; }
+  uint32_t warp_in_block() const override { return warp_.index; }
+  Dim3 thread_index(int lane) const override;
+  uint32_t live_lanes() const override { return warp_.live; }
+  uint64_t ReadOperand(Operand operand, int lane, int part) const override;
+  void WriteOperand(Operand operand, int lane, uint64_t bits, int part) override;
+  uint32_t call_depth() const override { return warp_.frame->depth; }
+  uint64_t frame_id() const override { return warp_.frame->id; }
+
+ private:
+  Warp& warp_;
+};
+
+enum class WarpOutcome : uint8_t {
+  kDone,      // all lanes exited
+  kWaiting,   // all lanes wait at a barrier
+  kSpinning,  // gave way: its loops see nothing new
+  kQuantum,   // gave way: ran long enough
+  kFault,
+};
+
+// scheduler.cc
+WarpOutcome RunWarp(Warp& warp);
+// Lets lanes go that wait for lanes which will not come; `force`: even if those may still come from
+// a block barrier. False: nobody waits so.
+bool ReleaseWarpSync(Warp& warp, bool force);
+
+// calls.cc
+void PushFrame(Warp& warp, const Function& callee, uint32_t mask, const CallSite* site);
+void ReturnFrom(Warp& warp, uint32_t mask);
+void DropFrames(Warp& warp, uint32_t lanes);
+void RunSystemCall(Warp& warp, const CallSite& site, uint32_t mask);
+// Moves the lanes of `mask` (all in frames of the same function) into `to`.
+void MergeFrames(Warp& warp, Frame* to, uint32_t mask);
+
+// barriers.cc
+// Lanes of `mask` arrive by `instruction`; blocks those that wait. Returns lanes that go on at
+// once.
+uint32_t ArriveAtBarrier(Warp& warp, const Instruction& instruction, uint32_t mask);
+// After threads exited: barriers may be complete now.
+void CheckBarriers(Block& block);
+// Nobody can run: counts every warp with an arrived lane as arrived, as GPUs with barriers per warp
+// did. True if that released anyone.
+bool CheckBarriersLeniently(Block& block);
+std::string DescribeWaiting(const Block& block);
+
+}  // namespace kernelsmith::vgpu
