@@ -54,11 +54,15 @@ bool Lexer::SkipSpace() {
     } else if (c == '/' && Peek(1) == '/') {
       while (position_ < text_.size() && text_[position_] != '\n') ++position_;
     } else if (c == '/' && Peek(1) == '*') {
+      const Position begin = Here();
       position_ += 2;
       while (position_ < text_.size() && !(text_[position_] == '*' && Peek(1) == '/')) {
         if (text_[position_++] == '\n') NewLine();
       }
-      if (position_ >= text_.size()) return false;
+      if (position_ >= text_.size()) {
+        open_comment_ = begin;
+        return false;
+      }
       position_ += 2;
     } else if (c == '#' && position_ == line_begin_) {
       // A preprocessor's line marker.
@@ -80,8 +84,7 @@ Token Lexer::ErrorToken(Position where, std::string message) {
 }
 
 Token Lexer::Next() {
-  const Position before = Here();
-  if (!SkipSpace()) return ErrorToken(before, "comment does not end");
+  if (!SkipSpace()) return ErrorToken(open_comment_, "comment does not end");
   const Position where = Here();
   if (position_ >= text_.size()) return {.kind = TokenKind::kEnd, .where = where};
   const size_t begin = position_;

@@ -83,6 +83,7 @@ class Lexer {
   size_t position_ = 0;
   size_t line_begin_ = 0;
   int line_ = 1;
+  Position open_comment_;  // where the comment begins that does not end
   std::string error_;
 };
 

@@ -171,7 +171,11 @@ bool Parser::ParseDeclarator(Where where, Variable* variable) {
       return Fail("only .global and .const variables can be initialised");
     }
     Advance();
-    return ParseInitializer(variable);
+    if (!ParseInitializer(variable)) return false;
+  }
+  if ((where == Where::kModule || where == Where::kBody) && !variable->dimensions.empty() &&
+      variable->dimensions[0] == 0 && variable->linkage != Linkage::kExtern) {
+    return FailAt(variable->where, "an array without a size must be .extern");
   }
   return true;
 }
@@ -182,8 +186,9 @@ bool Parser::ParseDimensions(Variable* variable) {
                   static_cast<uint64_t>(variable->vector_width);
   while (Accept("[")) {
     if (variable->dimensions.size() == kMostDimensions) return Fail("too many array dimensions");
-    if (Accept("]")) {
+    if (token_.Is("]")) {
       if (!variable->dimensions.empty()) return Fail("only the first dimension can be left out");
+      Advance();
       variable->dimensions.push_back(0);
       continue;
     }
@@ -305,9 +310,12 @@ bool Parser::ParseInitialValue(Variable* variable, uint64_t offset) {
     }
     return StoreInitialBits(variable, offset, size, value.bits);
   }
-  // Untyped bits take a float's bits; the form says whether it is a float or a double.
+  // Untyped bits take the bits of a float of their size.
   if (value.is_float && KindOf(variable->type) != TypeKind::kBits) {
     return FailAt(where, "a float as the initial value of an integer");
+  }
+  if (value.is_float && size == 4) {
+    return StoreInitialBits(variable, offset, size, FloatBits(value, Type::kF32));
   }
   return StoreInitialBits(variable, offset, size, value.bits);
 }

@@ -26,15 +26,21 @@ void Reporter::Invalid(Position where, std::string message) {
 void Reporter::Unknown(Position where, std::string message) { Add(where, std::move(message)); }
 
 Error Reporter::TakeError() {
-  std::sort(diagnostics_.begin(), diagnostics_.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return std::tie(a.where.line, a.where.column, a.message) <
-           std::tie(b.where.line, b.where.column, b.message);
+  // In the order of the text; of one place, in the order found.
+  std::vector<size_t> order(diagnostics_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const SourceLocation& first = diagnostics_[a].where;
+    const SourceLocation& second = diagnostics_[b].where;
+    return std::tie(first.line, first.column, a) < std::tie(second.line, second.column, b);
   });
-  for (Diagnostic& diagnostic : diagnostics_) {
+  std::vector<Diagnostic> sorted;
+  for (const size_t i : order) sorted.push_back(std::move(diagnostics_[i]));
+  for (Diagnostic& diagnostic : sorted) {
     const std::string_view line = LineOf(text_, diagnostic.where.line);
     if (line.size() <= kLongestShownLine) diagnostic.source_line = line;
   }
-  return {invalid_ ? ErrorKind::kInvalidInput : ErrorKind::kUnsupported, std::move(diagnostics_)};
+  return {invalid_ ? ErrorKind::kInvalidInput : ErrorKind::kUnsupported, std::move(sorted)};
 }
 
 }  // namespace kernelsmith::ptx

@@ -44,12 +44,10 @@ class Scope {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// "%r12" is "%r" and 12; "%r012" is not a member of a range, for "%r12" is its only spelling. At
-// most the last `most_digits` digits are the number.
-void SplitNumber(std::string_view name, size_t most_digits, std::string_view* base,
-                 uint32_t* number) {
+// "%r12" is "%r" and 12; "%r012" is not a member of a range, for "%r12" is its only spelling.
+void SplitNumber(std::string_view name, std::string_view* base, uint32_t* number) {
   size_t digits = name.size();
-  while (digits > 0 && IsDigit(name[digits - 1]) && name.size() - digits < most_digits) --digits;
+  while (digits > 0 && IsDigit(name[digits - 1])) --digits;
   const size_t length = name.size() - digits;
   *base = {};
   if (length == 0 || length > 9 || digits == 0) return;
@@ -234,21 +232,17 @@ class Resolver {
 
   Symbol Find(Position where, std::string_view name) {
     Symbol symbol;
-    if (FindLocal(name, name.size(), &symbol)) return symbol;
+    if (FindLocal(name, &symbol)) return symbol;
     const auto global = globals_.find(name);
     if (global != globals_.end()) return global->second;
-    // The base of a range may end in digits itself: a1<4> declares a10.
-    for (size_t digits = 1; digits < 9 && digits < name.size(); ++digits) {
-      if (FindLocal(name, digits, &symbol)) return symbol;
-    }
     reporter_.Invalid(where, "undeclared name '" + std::string(name.substr(0, 80)) + "'");
     return {};
   }
 
-  bool FindLocal(std::string_view name, size_t most_digits, Symbol* symbol) const {
+  bool FindLocal(std::string_view name, Symbol* symbol) const {
     std::string_view base;
     uint32_t number = 0;
-    SplitNumber(name, most_digits, &base, &number);
+    SplitNumber(name, &base, &number);
     for (size_t i = scopes_.size(); i-- > 0;) {
       if (scopes_[i].Find(name, base, number, symbol)) return true;
     }

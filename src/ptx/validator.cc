@@ -1,5 +1,6 @@
 #include "ptx/validator.h"
 
+#include <climits>
 #include <optional>
 
 #include "ptx/operand_rules.h"
@@ -12,6 +13,8 @@ namespace {
 struct Mismatch {
   Position where;
   std::string message;
+  // How far the instruction fitted the form: of several forms the furthest gives the message.
+  int rank = 1;
 };
 using Check = std::optional<Mismatch>;
 
@@ -76,9 +79,7 @@ class Validator {
                       "guard " + Quoted(instruction.guard.name) + " is no predicate register"};
     }
     if (instruction.opcode() == Opcode::kCall) return CheckCall(instruction);
-    // The first form that fits in count gives the message, unless another fits altogether.
-    Check first;
-    bool count_fits = false;
+    Check best;
     for (const OperandRules& rules : rules_.RulesFor(instruction.mnemonic)) {
       if (rules.form->any_operands) return CheckAvailable(instruction, *rules.form);
       if (rules.operands.size() != instruction.operands.size()) continue;
@@ -86,11 +87,11 @@ class Validator {
       if (!mismatch) {
         mismatch = CheckAvailable(instruction, *rules.form);
         if (!mismatch) return CheckMeaning(instruction);
+        mismatch->rank = INT_MAX;
       }
-      if (!count_fits) first = std::move(mismatch);
-      count_fits = true;
+      if (!best || mismatch->rank > best->rank) best = std::move(mismatch);
     }
-    if (count_fits) return first;
+    if (best) return best;
     return Mismatch{instruction.where, WrongCount(instruction)};
   }
 
@@ -124,6 +125,7 @@ class Validator {
   Check CheckOperands(const Instruction& instruction, const OperandRules& rules) {
     for (size_t i = 0; i < rules.operands.size(); ++i) {
       if (Check mismatch = CheckOperand(instruction, rules.operands[i], instruction.operands[i])) {
+        mismatch->rank += 2 * static_cast<int>(i);
         return mismatch;
       }
     }
@@ -131,7 +133,7 @@ class Validator {
   }
 
   static Mismatch Expected(const Operand& operand, const std::string& what) {
-    return {operand.where, "expected " + what};
+    return {operand.where, "expected " + what, 0};
   }
 
   Check CheckOperand(const Instruction& instruction, const OperandRule& rule,
@@ -219,6 +221,10 @@ class Validator {
       // mov needs the braces to tell a vector from a plain operand.
       if (instruction.opcode() == Opcode::kMov && instruction.mnemonic->vector_width == 1) {
         return Expected(operand, "a vector in braces");
+      }
+      if (const Register* reg = FindRegister(operand);
+          reg != nullptr && reg->vector_width != 1 && operand.selector == Selector::kNone) {
+        return CheckType(rule, operand, reg->type);
       }
       return CheckScalar(rule, operand, false);
     }

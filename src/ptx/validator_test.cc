@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include "ptx/ptx.h"
+
+namespace kernelsmith::ptx {
+namespace {
+
+// "" if the body is right, else the first message.
+std::string Complaint(const std::string& body,
+                      const std::string& header = ".version 8.0\n.target sm_90\n") {
+  const Result<Module> module = Parse(
+      header +
+          ".global .b32 g; .shared .b32 s; .const .b32 c;\n"
+          ".func (.param .b32 r) f(.param .b64 a) { ret; }\n"
+          ".entry k(.param .u64 p) {\n.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; "
+          ".reg .u32 %u<8>; .reg .s32 %i<8>; .reg .b64 %d<8>; .reg .f32 %f<8>; .reg .f64 %e<8>; "
+          ".reg .v4 .f32 %v; .param .b32 x; .param .b64 y;\nL: T: .branchtargets L;\n" +
+          body + "\n}",
+      "k.ptx");
+  return module.ok() ? "" : module.error().message();
+}
+
+TEST(ValidatorTest, AcceptsWhatTheIsaAllows) {
+  for (const char* body : {"add.s32 %r0, %u1, %i2;",
+                           "add.f32 %r0, %f1, 1.0;",
+                           "ld.global.u8 %r0, [%d0];",
+                           "ld.global.s8 %d0, [%d1];",
+                           "ld.shared.u32 %r0, [s+0];",
+                           "st.global.u8 [%d0], %h1;",
+                           "cvt.u8.u32 %h0, %r1;",
+                           "cvt.u64.u32 %d0, %r1;",
+                           "mov.u64 %d0, f;",
+                           "mov.u32 %r0, s;",
+                           "setp.eq.s32 %p0|_, %r0, %r1;",
+                           "setp.eq.s32 _|%p0, %r0, %r1;",
+                           "bar.sync 0;",
+                           "bar.sync %r0, 64;",
+                           "brx.idx %r0, T;",
+                           "call (x), f, (y);",
+                           "atom.add.u32 _, [%d0], 1;",
+                           "mul.wide.s32 %d0, %r1, 4;",
+                           "st.shared.v4.f32 [s], %v;",
+                           "add.f32 %f0, %v.x, %v.w;",
+                           "mov.b64 %d0, {%r0, %r1};",
+                           "mov.b32 {%h0, _}, %r0;",
+                           "selp.b32 %r0, 1, 0, %p0;",
+                           "vote.sync.any.pred %p0, !%p1, -1;",
+                           "cp.async.cg.shared.global [s], [%d0], 16, %r0;",
+                           "cp.async.cg.shared.global [s], [%d0], 16, %p0;",
+                           "fma.rn.f16 %h0, %h1, %h2, %h3;",
+                           "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [s];",
+                           "mov.u32 %r0, %laneid;",
+                           "@%p0 bra L;",
+                           "isspacep.global %p0, %d0;",
+                           "match.all.sync.b32 %r0|%p0, %r1, -1;"}) {
+    EXPECT_EQ(Complaint(body), "") << body;
+  }
+}
+
+TEST(ValidatorTest, OperandCounts) {
+  EXPECT_EQ(Complaint("add.s32 %r0, %r1;"), "'add.s32' takes 3 operands, 2 given");
+  EXPECT_EQ(Complaint("ret %r0;"), "'ret' takes 0 operands, 1 given");
+  EXPECT_EQ(Complaint("bar.sync 0, 64, 3;"), "'bar.sync' takes 1 to 2 operands, 3 given");
+}
+
+TEST(ValidatorTest, OperandTypes) {
+  EXPECT_EQ(Complaint("add.s32 %r0, %d1, 1;"), "'%d1' has type .b64, expected .s32");
+  EXPECT_EQ(Complaint("add.s32 %f0, %r1, 1;"), "'%f0' has type .f32, expected .s32");
+  EXPECT_EQ(Complaint("add.f32 %f0, %u1, %f1;"), "'%u1' has type .u32, expected .f32");
+  EXPECT_EQ(Complaint("mul.wide.s32 %r0, %r1, 4;"), "'%r0' has type .b32, expected 64 bits");
+  EXPECT_EQ(Complaint("selp.b32 %r0, 1, 0, %r1;"), "'%r1' has type .b32, expected .pred");
+  EXPECT_EQ(Complaint("add.s32 %r0, %p1, 1;"), "'%p1' has type .pred, expected .s32");
+  EXPECT_EQ(Complaint("ld.global.u64 %r0, [%d0];"), "'%r0' has type .b32, expected .u64");
+  EXPECT_EQ(Complaint("cvt.rn.f32.f64 %f0, %f1;"), "'%f1' has type .f32, expected .f64");
+  EXPECT_EQ(Complaint("mov.b64 %d0, {%r0, %h1};"), "the elements do not make up 64 bits");
+  EXPECT_EQ(Complaint("add.s32 %r0, %r1, 1.5;"), "expected an integer, for the type is .s32");
+}
+
+TEST(ValidatorTest, OperandForms) {
+  EXPECT_EQ(Complaint("add.s32 5, %r0, %r1;"), "expected a register");
+  EXPECT_EQ(Complaint("add.s32 %tid.x, %r0, %r1;"), "special registers cannot be written");
+  EXPECT_EQ(Complaint("mov.u32 %r0, %tid;"), "expected one component of '%tid'");
+  EXPECT_EQ(Complaint("ld.global.u32 %r0, %d0;"), "expected an address in brackets");
+  EXPECT_EQ(Complaint("ld.global.v4.f32 {%f0, %f1}, [%d0];"), "expected a vector of 4 elements");
+  EXPECT_EQ(Complaint("ld.global.f32 {%f0, %f1}, [%d0];"), "expected a register");
+  EXPECT_EQ(Complaint("lop3.b32 %r0, %r1, %r2, %r3, %r4;"), "expected an integer constant");
+  EXPECT_EQ(Complaint("add.s32 %r0, !%r1, 1;"), "this operand cannot be negated");
+  EXPECT_EQ(Complaint("add.s32 %r0|%p0, %r1, 1;"), "expected one operand, not a pair");
+  EXPECT_EQ(Complaint("elect.sync %r0, -1;"), "expected a pair 'a|b'");
+  EXPECT_EQ(Complaint("add.s32 %r0, %r1.b0, 1;"),
+            "only video instructions select bytes of registers");
+  EXPECT_EQ(Complaint("add.f32 %f0, %v, 1.0;"), "expected one element, '%v' is a vector");
+  EXPECT_EQ(Complaint("ld.global.u32 %r0, [%f0];"), "expected an address, '%f0' has type .f32");
+}
+
+TEST(ValidatorTest, NamesAndSpaces) {
+  EXPECT_EQ(Complaint("add.s32 %r0, %r8, 1;"), "undeclared name '%r8'");
+  EXPECT_EQ(Complaint("bra M;"), "undeclared name 'M'");
+  EXPECT_EQ(Complaint("bra g;"), "expected a label");
+  EXPECT_EQ(Complaint("{ M: ret; } bra M;"), "undeclared name 'M'");
+  EXPECT_EQ(Complaint(".reg .b32 %d<2>;"), "'%d' is declared twice");
+  EXPECT_EQ(Complaint("L: ret;"), "'L' is declared twice");
+  EXPECT_EQ(Complaint("@%r0 ret;"), "guard '%r0' is no predicate register");
+  EXPECT_EQ(Complaint("ld.shared.u32 %r0, [g];"),
+            "'g' is in .global, the instruction accesses .shared");
+  EXPECT_EQ(Complaint("st.global.u32 [s], %r0;"),
+            "'s' is in .shared, the instruction accesses .global");
+  EXPECT_EQ(Complaint("brx.idx %r0, L;"), "expected the name of a .branchtargets list");
+}
+
+TEST(ValidatorTest, Calls) {
+  EXPECT_EQ(Complaint("call f, (y);"), "expected 1 in the call's list, 0 given");
+  EXPECT_EQ(Complaint("call (x), f, (y, y);"), "expected 1 in the call's list, 2 given");
+  EXPECT_EQ(Complaint("call (x), f, (x);"), "'x' has 4 bytes, expected 8");
+  EXPECT_EQ(Complaint("call (x), %d0, (y);"),
+            "an indirect call needs a prototype or a list of targets");
+  EXPECT_EQ(Complaint("call (x), g, (y);"), "expected a function or a register");
+}
+
+TEST(ValidatorTest, OldVersionsAndTargets) {
+  EXPECT_EQ(Complaint("add.bf16 %h0, %h1, %h2;", ".version 7.0\n.target sm_90\n"),
+            "'add.bf16' needs .version 7.8 or later");
+  EXPECT_EQ(Complaint("add.bf16 %h0, %h1, %h2;", ".version 8.0\n.target sm_80\n"),
+            "'add.bf16' needs .target sm_90 or later");
+  EXPECT_EQ(Complaint("wgmma.fence.sync.aligned;", ".version 8.0\n.target sm_90\n"),
+            "'wgmma.fence.sync.aligned' needs .target sm_90a or later");
+  EXPECT_EQ(Complaint("wgmma.fence.sync.aligned;", ".version 8.0\n.target sm_90a\n"), "");
+}
+
+TEST(ValidatorTest, ModifiersThatDoNotGoTogether) {
+  EXPECT_EQ(
+      Complaint("add.rn.s32 %r0, %r1, %r2;"),
+      "'add.rn.s32' is no form of 'add': its modifiers do not go together, or one is missing");
+  EXPECT_EQ(Complaint("add %r0, %r1, %r2;"),
+            "'add' is no form of 'add': its modifiers do not go together, or one is missing");
+  EXPECT_EQ(Complaint("ld.global.global.u32 %r0, [%d0];").substr(0, 42),
+            "'ld.global.global.u32' is no form of 'ld':");
+}
+
+}  // namespace
+}  // namespace kernelsmith::ptx
