@@ -23,6 +23,27 @@
 
 namespace kernelsmith::vgpu::math {
 
+// Round to nearest even, towards zero, down, up, to nearest with ties away from zero, to odd (the
+// last is no PTX mode: it is the safe intermediate step before a second rounding).
+enum class Round { kRn, kRz, kRm, kRp, kRna, kOdd };
+
+inline namespace KS_MATH_ISA {
+
+// 16-bit floats: 5 exponent and 10 mantissa bits, and 8 and 7.
+struct F16 {
+  uint16_t bits = 0;
+};
+struct BF16 {
+  uint16_t bits = 0;
+};
+// Two of them in one 32-bit register; the element with index 0 is the low half.
+struct F16x2 {
+  uint32_t bits = 0;
+};
+struct BF16x2 {
+  uint32_t bits = 0;
+};
+
 template <typename To, typename From>
 constexpr To Bits(From from) {
   return std::bit_cast<To>(from);
