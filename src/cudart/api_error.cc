@@ -2,6 +2,7 @@
 #include <cuda_profiler_api.h>
 
 #include "cudart/api.h"
+#include "cudart/unsupported.h"
 
 using namespace kernelsmith::cudart;
 
@@ -32,6 +33,12 @@ const ErrorText& Lookup(cudaError_t error) {
 }
 
 }  // namespace
+
+namespace kernelsmith::cudart {
+
+int SetNotSupported(int error) { return SetLast(static_cast<cudaError_t>(error)); }
+
+}  // namespace kernelsmith::cudart
 
 const char* cudaGetErrorName(cudaError_t error) { return Lookup(error).name; }
 const char* cudaGetErrorString(cudaError_t error) { return Lookup(error).text; }

@@ -134,7 +134,8 @@ cudaError_t cudaLibraryGetManaged(void** address, size_t* bytes, cudaLibrary_t h
   });
 }
 
-// -- the driver API: there is none, and callers must cope with that as with an old driver ----------
+// -- the driver API: there is none, and callers must cope with that as with an old driver
+// ----------
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
                                              unsigned long long,

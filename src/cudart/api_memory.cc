@@ -243,3 +243,65 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, size_t,
     return found && found->kind == AllocationKind::kManaged ? cudaSuccess : cudaErrorInvalidValue;
   });
 }
+
+// No advice is kept and nothing moves, so every attribute has the value of fresh memory.
+cudaError_t cudaMemRangeGetAttribute(void* data, size_t size, cudaMemRangeAttribute attribute,
+                                     const void* pointer, size_t count) {
+  return Call(Sees::kFault, [&](Runtime& runtime) {
+    const std::optional<Allocation> found =
+        runtime.memory().Find(reinterpret_cast<uint64_t>(pointer));
+    if (data == nullptr || size % sizeof(int) != 0 || size == 0 || !found ||
+        found->kind != AllocationKind::kManaged || runtime.Access(pointer, count) == nullptr) {
+      return cudaErrorInvalidValue;
+    }
+    const int value =
+        attribute == cudaMemRangeAttributeReadMostly ? 0 : static_cast<int>(cudaInvalidDeviceId);
+    for (size_t i = 0; i < size / sizeof(int); ++i) static_cast<int*>(data)[i] = value;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemRangeGetAttributes(void** data, size_t* sizes, cudaMemRangeAttribute* attributes,
+                                      size_t attribute_count, const void* pointer, size_t count) {
+  if (data == nullptr || sizes == nullptr || attributes == nullptr) {
+    return SetLast(cudaErrorInvalidValue);
+  }
+  for (size_t i = 0; i < attribute_count; ++i) {
+    const cudaError_t error =
+        cudaMemRangeGetAttribute(data[i], sizes[i], attributes[i], pointer, count);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+extern "C" {
+
+cudaError_t cudaMemPrefetchAsync_ptsz(const void* pointer, size_t count, cudaMemLocation location,
+                                      unsigned int flags, cudaStream_t stream) {
+  return cudaMemPrefetchAsync(pointer, count, location, flags, PerThread(stream));
+}
+cudaError_t cudaMemPrefetchBatchAsync_ptsz(void** pointers, size_t* sizes, size_t count,
+                                           cudaMemLocation* locations, size_t* indices,
+                                           size_t location_count, unsigned long long flags,
+                                           cudaStream_t stream) {
+  return cudaMemPrefetchBatchAsync(pointers, sizes, count, locations, indices, location_count,
+                                   flags, PerThread(stream));
+}
+cudaError_t cudaMemDiscardBatchAsync_ptsz(void** pointers, size_t* sizes, size_t count,
+                                          unsigned long long flags, cudaStream_t stream) {
+  return cudaMemDiscardBatchAsync(pointers, sizes, count, flags, PerThread(stream));
+}
+cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void** pointers, size_t* sizes, size_t count,
+                                                     cudaMemLocation* locations, size_t* indices,
+                                                     size_t location_count,
+                                                     unsigned long long flags,
+                                                     cudaStream_t stream) {
+  return cudaMemDiscardAndPrefetchBatchAsync(pointers, sizes, count, locations, indices,
+                                             location_count, flags, PerThread(stream));
+}
+cudaError_t cudaStreamAttachMemAsync_ptsz(cudaStream_t stream, void* pointer, size_t length,
+                                          unsigned int flags) {
+  return cudaStreamAttachMemAsync(PerThread(stream), pointer, length, flags);
+}
+
+}  // extern "C"

@@ -59,10 +59,13 @@ cudaError_t AllocateAsync(void** pointer, size_t size, cudaStream_t handle) {
     if (pointer == nullptr) return cudaErrorInvalidValue;
     *pointer = nullptr;
     if (size == 0) return cudaSuccess;
-    const uint64_t address = runtime.Allocate(size, AllocationKind::kDevice, "cudaMallocAsync");
+    const bool captured = stream->capture != nullptr;
+    const uint64_t address =
+        captured ? runtime.AllocateGraphMemory(size)
+                 : runtime.Allocate(size, AllocationKind::kDevice, "cudaMallocAsync");
     if (address == 0) return cudaErrorMemoryAllocation;
     *pointer = reinterpret_cast<void*>(address);
-    if (stream->capture == nullptr) return cudaSuccess;
+    if (!captured) return cudaSuccess;
     return runtime.Submit(stream, AllocateWork{.pointer = *pointer, .size = size},
                           Runtime::Completion::kEager);
   });

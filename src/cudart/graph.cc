@@ -63,6 +63,8 @@ std::vector<GraphNode*> Graph::Sorted() const {
 
 std::unique_ptr<Graph> Graph::Clone() const {
   auto clone = std::make_unique<Graph>();
+  clone->memory = memory;
+  clone->retained = std::make_unique<UserReferences>(*retained);
   std::unordered_map<const GraphNode*, GraphNode*> copies;
   for (const auto& node : nodes) {
     GraphNode* copy = clone->Add(node->type, node->work, {});
@@ -78,6 +80,25 @@ std::unique_ptr<Graph> Graph::Clone() const {
     }
   }
   return clone;
+}
+
+void Graph::CollectMemory(std::vector<std::shared_ptr<GraphMemory>>* all) const {
+  all->push_back(memory);
+  for (const auto& node : nodes) {
+    if (node->child != nullptr) node->child->CollectMemory(all);
+  }
+}
+
+UserReferences::UserReferences(const UserReferences& other) : counts(other.counts) {
+  for (const auto& [object, count] : counts) object->references += count;
+}
+
+UserReferences::~UserReferences() {
+  for (const auto& [object, count] : counts) GraphStore::Get().Release(object, count);
+}
+
+GraphMemory::~GraphMemory() {
+  for (void* pointer : pointers) Runtime::Get().FreeGraphMemory(pointer);
 }
 
 // -- handles --------------------------------------------------------------------------------------
@@ -152,6 +173,25 @@ GraphExec* GraphStore::Find(cudaGraphExec_t handle) {
 
 bool GraphStore::Destroy(cudaGraphExec_t handle) { return execs_.erase(handle) > 0; }
 
+UserObject* GraphStore::AddUserObject(UserObject object) {
+  auto owned = std::make_unique<UserObject>(object);
+  UserObject* handle = owned.get();
+  user_objects_.emplace(handle, std::move(owned));
+  return handle;
+}
+
+UserObject* GraphStore::FindUserObject(cudaUserObject_t handle) {
+  const auto found = user_objects_.find(handle);
+  return found == user_objects_.end() ? nullptr : found->second.get();
+}
+
+void GraphStore::Release(UserObject* object, unsigned int count) {
+  object->references -= std::min(count, object->references);
+  if (object->references > 0) return;
+  object->destroy(object->data);
+  user_objects_.erase(object);
+}
+
 // -- instantiation --------------------------------------------------------------------------------
 
 std::shared_ptr<const GraphProgram> MakeProgram(const Graph& graph) {
@@ -183,7 +223,23 @@ cudaError_t Instantiate(const Graph& graph, std::unique_ptr<GraphExec>* exec) {
   if (program == nullptr) return cudaErrorInvalidValue;
   *exec = std::make_unique<GraphExec>();
   (*exec)->program = std::move(program);
+  graph.CollectMemory(&(*exec)->memory);
+  (*exec)->retained = std::make_unique<UserReferences>(*graph.retained);
   return cudaSuccess;
+}
+
+bool SameTopology(const GraphProgram& a, const GraphProgram& b, size_t* different) {
+  for (size_t i = 0; i < std::min(a.steps.size(), b.steps.size()); ++i) {
+    *different = i;
+    if (a.steps[i].type != b.steps[i].type || a.steps[i].after != b.steps[i].after) return false;
+    size_t in_child = 0;
+    if (a.steps[i].child != nullptr &&
+        !SameTopology(*a.steps[i].child, *b.steps[i].child, &in_child)) {
+      return false;
+    }
+  }
+  *different = std::min(a.steps.size(), b.steps.size());
+  return a.steps.size() == b.steps.size();
 }
 
 cudaGraphNodeType NodeTypeOf(const Work& work) {
@@ -201,6 +257,9 @@ cudaGraphNodeType NodeTypeOf(const Work& work) {
 // -- capture --------------------------------------------------------------------------------------
 
 GraphNode* Capture::Add(Stream& stream, cudaGraphNodeType type, Work work) {
+  if (const auto* allocation = std::get_if<AllocateWork>(&work)) {
+    graph->memory->pointers.push_back(allocation->pointer);
+  }
   GraphNode* node = graph->Add(type, std::move(work), stream.capture_tail);
   stream.capture_tail = {node};
   return node;

@@ -18,6 +18,31 @@ namespace kernelsmith::cudart {
 
 struct Graph;
 
+// Memory that allocation nodes hand out: there from the making of the node until the graph and all
+// its executable forms are gone, so that every launch finds it at the same address.
+struct GraphMemory {
+  ~GraphMemory();
+  std::vector<void*> pointers;
+};
+
+// Something of the program's that a graph keeps alive.
+struct UserObject {
+  cudaHostFn_t destroy = nullptr;
+  void* data = nullptr;
+  unsigned int references = 0;  // of the program and of graphs
+};
+
+// References to user objects that end with their holder. A copy holds as many again.
+class UserReferences {
+ public:
+  UserReferences() = default;
+  UserReferences(const UserReferences& other);
+  UserReferences& operator=(const UserReferences&) = delete;
+  ~UserReferences();
+
+  std::map<UserObject*, unsigned int> counts;
+};
+
 struct GraphNode {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   Graph* graph = nullptr;
@@ -28,9 +53,12 @@ struct GraphNode {
   const GraphNode* original = nullptr;  // in a clone: the node it was made from
   cudaMemAllocNodeParams allocation{};  // cudaGraphNodeTypeMemAlloc
   std::map<int, cudaLaunchAttributeValue> attributes;
+  std::vector<void*> argument_pointers;  // what cudaGraphKernelNodeGetParams points to
 };
 
 struct Graph {
+  std::shared_ptr<GraphMemory> memory = std::make_shared<GraphMemory>();
+  std::unique_ptr<UserReferences> retained = std::make_unique<UserReferences>();
   std::vector<std::unique_ptr<GraphNode>> nodes;  // in the order they were added
 
   GraphNode* Add(cudaGraphNodeType type, Work work, const std::vector<GraphNode*>& dependencies);
@@ -42,6 +70,8 @@ struct Graph {
   // cycle.
   std::vector<GraphNode*> Sorted() const;
   std::unique_ptr<Graph> Clone() const;
+  // Of this graph and its child graphs.
+  void CollectMemory(std::vector<std::shared_ptr<GraphMemory>>* all) const;
 };
 
 // What an instantiated graph runs, one step after the other.
@@ -61,7 +91,8 @@ struct GraphExec {
   // Replaced, never changed: launches that still run keep the old one.
   std::shared_ptr<const GraphProgram> program;
   unsigned long long flags = 0;
-  std::vector<void*> owned_allocations;  // by allocation nodes; freed with the executable graph
+  std::vector<std::shared_ptr<GraphMemory>> memory;
+  std::unique_ptr<UserReferences> retained;
 };
 
 // A capture in progress.
@@ -92,14 +123,23 @@ class GraphStore {
   GraphExec* Find(cudaGraphExec_t handle);
   bool Destroy(cudaGraphExec_t handle);
 
+  UserObject* AddUserObject(UserObject object);
+  UserObject* FindUserObject(cudaUserObject_t handle);
+  // Takes references away; without any, the object's destructor runs.
+  void Release(UserObject* object, unsigned int count);
+
  private:
   std::map<const void*, std::unique_ptr<Graph>> graphs_;
   std::map<const void*, std::unique_ptr<GraphExec>> execs_;
+  std::map<const void*, std::unique_ptr<UserObject>> user_objects_;
 };
 
 // cudaErrorInvalidValue for a cycle.
 cudaError_t Instantiate(const Graph& graph, std::unique_ptr<GraphExec>* exec);
 std::shared_ptr<const GraphProgram> MakeProgram(const Graph& graph);
+
+// True if both run the same kinds of steps in the same order; else *different is a step's number.
+bool SameTopology(const GraphProgram& a, const GraphProgram& b, size_t* different);
 
 // The kind of node that work becomes when it is captured.
 cudaGraphNodeType NodeTypeOf(const Work& work);

@@ -11,6 +11,7 @@
 
 #include "cudart/graph.h"
 #include "cudart/messages.h"
+#include "cudart/recorder.h"
 
 namespace kernelsmith::cudart {
 namespace {
@@ -26,6 +27,9 @@ std::optional<long> NumberFromEnvironment(const char* name) {
   }
   return value;
 }
+
+// In place of allocation flags, of which none is as high.
+constexpr unsigned int kGraphMemoryFlag = 1U << 31;
 
 // CUDA_VISIBLE_DEVICES hides devices from the first entry on that is not a device's number.
 bool DeviceIsHidden() {
@@ -77,6 +81,7 @@ cudaError_t Runtime::SetUp() {
   }
   vgpu::VirtualGpu::Options options;
   options.memory.capacity = static_cast<uint64_t>(model_->global_memory_bytes);
+  if (memory_options_) options.memory = *memory_options_;
   options.multiprocessors = static_cast<uint32_t>(model_->sm_count);
   options.resident_blocks = static_cast<uint32_t>(model_->sm_count * model_->max_blocks_per_sm);
   options.max_shared_bytes = static_cast<uint32_t>(model_->shared_per_block_optin);
@@ -216,6 +221,11 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
         return cudaErrorStreamCaptureImplicit;
       }
     }
+    if (recorder_ != nullptr) {
+      const cudaError_t error = recorder_->OnWork(work, stream->id);
+      if (error == cudaSuccess && completion == Completion::kComplete) recorder_->OnSynchronise();
+      return error;
+    }
     before = TasksBefore(*stream);
     task = std::make_shared<Task>([this, work = std::move(work)] { Execute(work); });
     stream->tail = task;
@@ -233,6 +243,7 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
 }
 
 bool Runtime::IsStreamDone(const std::shared_ptr<Stream>& stream) {
+  if (recorder_ != nullptr) recorder_->OnSynchronise();
   const std::lock_guard lock(mutex_);
   for (const TaskPtr& task : TasksBefore(*stream)) {
     if (!executor_.IsDone(task)) return false;
@@ -241,6 +252,7 @@ bool Runtime::IsStreamDone(const std::shared_ptr<Stream>& stream) {
 }
 
 cudaError_t Runtime::Synchronise(const std::shared_ptr<Stream>& stream) {
+  if (recorder_ != nullptr) recorder_->OnSynchronise();
   std::vector<TaskPtr> before;
   {
     const std::lock_guard lock(mutex_);
@@ -256,6 +268,7 @@ cudaError_t Runtime::Synchronise(const std::shared_ptr<Stream>& stream) {
 }
 
 cudaError_t Runtime::SynchroniseDevice() {
+  if (recorder_ != nullptr) recorder_->OnSynchronise();
   std::vector<TaskPtr> tasks;
   {
     const std::lock_guard lock(mutex_);
@@ -353,6 +366,10 @@ cudaError_t Runtime::WaitEvent(const std::shared_ptr<Stream>& stream,
       return cudaErrorStreamCaptureIsolation;
     }
     if (record == nullptr) return cudaSuccess;
+    if (recorder_ != nullptr) {
+      return recorder_->OnWork(WaitWork{.event = reinterpret_cast<cudaEvent_t>(event.get())},
+                               stream->id);
+    }
     before = TasksBefore(*stream);
     before.push_back(record->task);
     task = std::make_shared<Task>([] {});
@@ -363,10 +380,12 @@ cudaError_t Runtime::WaitEvent(const std::shared_ptr<Stream>& stream,
 }
 
 bool Runtime::IsRecordDone(const std::shared_ptr<EventRecord>& record) {
+  if (recorder_ != nullptr) recorder_->OnSynchronise();
   return record == nullptr || executor_.IsDone(record->task);
 }
 
 void Runtime::WaitForRecord(const std::shared_ptr<EventRecord>& record) {
+  if (recorder_ != nullptr) recorder_->OnSynchronise();
   if (record != nullptr) executor_.Wait(record->task);
   FlushPrints();
 }
@@ -443,9 +462,26 @@ cudaError_t Runtime::Free(void* pointer) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   {
     const std::lock_guard lock(mutex_);
-    if (allocations_.erase(address) == 0) return cudaErrorInvalidValue;
+    const auto found = allocations_.find(address);
+    if (found == allocations_.end()) return cudaErrorInvalidValue;
+    if (found->second == kGraphMemoryFlag) return cudaSuccess;
+    allocations_.erase(found);
   }
+  if (recorder_ != nullptr) return recorder_->OnFree(address);
   return memory().Free(address).ok() ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+uint64_t Runtime::AllocateGraphMemory(size_t size) {
+  return Allocate(size, vgpu::AllocationKind::kDevice, "graph allocation", kGraphMemoryFlag);
+}
+
+void Runtime::FreeGraphMemory(void* pointer) {
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  {
+    const std::lock_guard lock(mutex_);
+    if (allocations_.erase(address) == 0) return;  // went with cudaDeviceReset
+  }
+  (void)memory().Free(address);
 }
 
 std::optional<unsigned int> Runtime::FlagsOf(uint64_t address) {

@@ -30,6 +30,7 @@ namespace kernelsmith::cudart {
 // Priorities go from 0, the least, to this one.
 inline constexpr int kGreatestStreamPriority = -5;
 
+class Recorder;
 struct Capture;
 struct GraphNode;
 
@@ -149,7 +150,16 @@ class Runtime {
   cudaError_t Free(void* pointer);
   // Flags that the allocation was made with; nothing if it is none of ours.
   std::optional<unsigned int> FlagsOf(uint64_t address);
+  // Memory of allocation nodes: the program's own frees don't touch it, the graph's end does.
+  uint64_t AllocateGraphMemory(size_t size);
+  void FreeGraphMemory(void* pointer);
   void NoteRegistered(uint64_t address, unsigned int flags);
+
+  // From now on work goes to `recorder` (recorder.h) instead of the GPU. Before the first call
+  // only.
+  void SetRecorder(Recorder* recorder) { recorder_ = recorder; }
+  // Of the GPU's memory; before the first call only.
+  void SetMemoryOptions(const vgpu::DeviceMemory::Options& options) { memory_options_ = options; }
 
   // Guards streams, events, captures and graphs. Never held while work runs.
   std::recursive_mutex& mutex() { return mutex_; }
@@ -178,6 +188,8 @@ class Runtime {
 
   Registry registry_;
   Executor executor_;
+  Recorder* recorder_ = nullptr;
+  std::optional<vgpu::DeviceMemory::Options> memory_options_;
 
   std::mutex setup_mutex_;
   std::atomic<bool> ready_{false};

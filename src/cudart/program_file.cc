@@ -1,0 +1,95 @@
+#include "cudart/program_file.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <optional>
+
+namespace kernelsmith::cudart {
+namespace {
+
+// Reads that never leave the file, whatever its headers say.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  std::optional<T> At(uint64_t offset) const {
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return std::nullopt;
+    T value;
+    std::memcpy(&value, bytes_.data() + offset, sizeof(T));
+    return value;
+  }
+
+  // The text at `offset`, up to its zero byte.
+  std::string_view Text(uint64_t offset) const {
+    if (offset >= bytes_.size()) return {};
+    const std::string_view rest = bytes_.substr(offset);
+    return rest.substr(0, rest.find('\0'));
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+void InspectSection(const Reader& reader, const Elf64_Ehdr& header, const Elf64_Shdr& section,
+                    std::string_view name, ProgramFile* program) {
+  if (name == ".nv_fatbin" || name == ".nvFatBinSegment") program->has_device_code = true;
+  if (section.sh_type != SHT_DYNAMIC && section.sh_type != SHT_DYNSYM) return;
+  const auto strings =
+      reader.At<Elf64_Shdr>(header.e_shoff + uint64_t{section.sh_link} * sizeof(Elf64_Shdr));
+  if (!strings) return;
+  if (section.sh_type == SHT_DYNAMIC) {
+    program->dynamic = true;
+    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= section.sh_size; at += sizeof(Elf64_Dyn)) {
+      const auto entry = reader.At<Elf64_Dyn>(section.sh_offset + at);
+      if (!entry || entry->d_tag == DT_NULL) break;
+      if (entry->d_tag == DT_RPATH) program->has_rpath = true;
+      if (entry->d_tag == DT_NEEDED) {
+        program->needed.emplace_back(reader.Text(strings->sh_offset + entry->d_un.d_val));
+      }
+    }
+    return;
+  }
+  for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
+    const auto symbol = reader.At<Elf64_Sym>(section.sh_offset + at);
+    if (!symbol) break;
+    if (symbol->st_shndx == SHN_UNDEF &&
+        reader.Text(strings->sh_offset + symbol->st_name) == "__cudaRegisterFatBinary") {
+      program->imports_runtime = true;
+    }
+  }
+}
+
+}  // namespace
+
+Result<ProgramFile> InspectProgram(std::string_view contents, const std::string& path) {
+  ProgramFile program;
+  if (contents.starts_with("#!")) {
+    program.script = true;
+    return program;
+  }
+  const Reader reader(contents);
+  const auto header = reader.At<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
+    return InvalidInput(EscapeForTerminal(path) + " is not an executable program");
+  }
+  if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64) {
+    return Unsupported(EscapeForTerminal(path) + " is not a program for 64-bit x86");
+  }
+  if (header->e_type != ET_EXEC && header->e_type != ET_DYN) {
+    return InvalidInput(EscapeForTerminal(path) + " is an object file, not a program; link it");
+  }
+  const auto names =
+      reader.At<Elf64_Shdr>(header->e_shoff + uint64_t{header->e_shstrndx} * sizeof(Elf64_Shdr));
+  for (uint64_t i = 0; i < header->e_shnum; ++i) {
+    const auto section = reader.At<Elf64_Shdr>(header->e_shoff + i * sizeof(Elf64_Shdr));
+    if (!section) break;
+    const std::string_view name =
+        names ? reader.Text(names->sh_offset + section->sh_name) : std::string_view();
+    InspectSection(reader, *header, *section, name, &program);
+  }
+  return program;
+}
+
+}  // namespace kernelsmith::cudart

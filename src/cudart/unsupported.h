@@ -1,0 +1,8 @@
+#pragma once
+
+namespace kernelsmith::cudart {
+
+// Makes it the thread's last error and returns it.
+int SetNotSupported(int error);
+
+}  // namespace kernelsmith::cudart
