@@ -32,9 +32,7 @@ cudaError_t CheckGridAndBlock(const LaunchShape& shape) {
 // many threads can have, so more threads can't be launched.
 cudaError_t CheckLaunchBounds(const vgpu::EntryInfo& info, const vgpu::Dim3& block) {
   if (info.required_threads && !(*info.required_threads == block)) return cudaErrorInvalidValue;
-  if (info.max_threads && block.Count() > info.max_threads->Count()) {
-    return cudaErrorLaunchOutOfResources;
-  }
+  if (info.max_threads && block.Count() > info.max_threads->Count()) return cudaErrorInvalidValue;
   return cudaSuccess;
 }
 

@@ -38,7 +38,7 @@ TEST(ProgramFile, KnowsScripts) {
 }
 
 TEST(ProgramFile, RefusesWhatIsNoProgram) {
-  for (const std::string contents : {std::string(), std::string("hello"),
+  for (const std::string& contents : {std::string(), std::string("hello"),
                                      std::string("\x7f"
                                                  "ELF")}) {
     const Result<ProgramFile> file = InspectProgram(contents, "notes.txt");
