@@ -9,6 +9,10 @@ struct CommandEntry {
 };
 
 constexpr CommandEntry kCommands[] = {
+    {"Tasks", AddTasks},
+    {"Candidates", AddVerify},
+    {"Kernels", AddRun},
+    {"Kernels", AddLaunch},
     {"Set-up", AddDoctor},
     {"Set-up", AddCompletion},
 };

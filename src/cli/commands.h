@@ -11,6 +11,10 @@ namespace kernelsmith {
 
 void AddCompletion(CLI::App& app, Session& session);
 void AddDoctor(CLI::App& app, Session& session);
+void AddVerify(CLI::App& app, Session& session);
+void AddTasks(CLI::App& app, Session& session);
+void AddLaunch(CLI::App& app, Session& session);
+void AddRun(CLI::App& app, Session& session);
 
 // All of them, in the order of the flow.
 void AddCommands(CLI::App& app, Session& session);
