@@ -198,10 +198,13 @@ class Launcher {
   }
 
   void PrintFault(const vgpu::Fault& fault) {
+    const std::string kind = vgpu::FaultKindName(fault.kind);
+    const bool named = fault.message.starts_with(kind);
     session_.err << FormatDiagnostic(
-        {.where = fault.ptx,
-         .message = fmt::format("{}: {}", vgpu::FaultKindName(fault.kind), fault.message)},
-        session_.ColorErr());
+                        {.where = fault.ptx,
+                         .message = named ? fault.message : kind + ": " + fault.message},
+                        session_.ColorErr())
+                 << '\n';
   }
 
   void Report(const std::string& kernel, const vgpu::LaunchResult& result) {

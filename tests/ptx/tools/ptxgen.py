@@ -104,7 +104,7 @@ def kernel(cases):
     return variables, params, body
 
 
-def write(folder, name, why, cases, target="sm_90", hexadecimal=None):
+def write(folder, name, why, cases, target="sm_90", hexadecimal=None, declarations=()):
     """One test file. Floats are shown by their bits."""
     if hexadecimal is None:
         hexadecimal = any("f" in case.d for case in cases)
@@ -119,6 +119,7 @@ def write(folder, name, why, cases, target="sm_90", hexadecimal=None):
     out.append("// ERR:")
     variables, params, body = kernel(cases)
     out.append(HEADER.format(target=target))
+    out.extend(declarations)
     out.extend(variables)
     out.append("")
     out.append(".visible .entry test(")
