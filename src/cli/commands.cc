@@ -10,6 +10,7 @@ struct CommandEntry {
 
 constexpr CommandEntry kCommands[] = {
     {"Tasks", AddTasks},
+    {"Tasks", AddOps},
     {"Candidates", AddVerify},
     {"Kernels", AddRun},
     {"Kernels", AddLaunch},

@@ -1,0 +1,76 @@
+// `kernelsmith ops`: the PyTorch operators that graphs may have.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cli/commands.h"
+#include "graph/operators.h"
+
+namespace kernelsmith {
+namespace {
+
+struct OpsOptions {
+  std::string filter;
+};
+
+std::string Signature(const Operator& op) {
+  std::string text;
+  for (const Parameter& parameter : op.parameters) {
+    if (!text.empty()) text += ", ";
+    text += parameter.fallback ? fmt::format("[{}]", parameter.name) : parameter.name;
+  }
+  return text;
+}
+
+Result<ExitCode> ListOperators(Session& session, const OpsOptions& options) {
+  std::vector<const Operator*> found;
+  std::map<std::string, int> counts;
+  for (const Operator& op : AllOperators()) {
+    if (op.name.find(options.filter) == std::string::npos &&
+        OperatorClassName(op.kind) != options.filter)
+      continue;
+    found.push_back(&op);
+    ++counts[std::string(OperatorClassName(op.kind))];
+  }
+  if (session.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Operator* op : found) {
+      nlohmann::json parameters = nlohmann::json::array();
+      for (const Parameter& parameter : op->parameters) parameters.push_back(parameter.name);
+      list.push_back({{"name", op->name},
+                      {"class", OperatorClassName(op->kind)},
+                      {"supported", op->kind != OperatorClass::kRandom},
+                      {"parameters", std::move(parameters)}});
+    }
+    session.PrintJson({{"operators", std::move(list)}});
+    return kExitOk;
+  }
+  if (found.empty())
+    return InvalidInput(
+        fmt::format("no operator or class '{}'; `kernelsmith ops` lists all", options.filter));
+  for (const Operator* op : found) {
+    const bool random = op->kind == OperatorClass::kRandom;
+    session.out << fmt::format("{:<11} {:<50} {}\n", OperatorClassName(op->kind), op->name,
+                               random ? "unsupported: random" : Signature(*op));
+  }
+  session.out << fmt::format("\n{} operators:", found.size());
+  for (const auto& [kind, count] : counts) session.out << fmt::format(" {} {}", count, kind);
+  session.out << "\n";
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddOps(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("ops", "List the PyTorch operators that a task's graph may have");
+  command->fallthrough();
+  auto options = std::make_shared<OpsOptions>();
+  command->add_option("filter", options->filter,
+                      "part of a name, or a class: pointwise, reduction, layout, ...");
+  command->callback([&session, options] {
+    session.action = [&session, options] { return ListOperators(session, *options); };
+  });
+}
+
+}  // namespace kernelsmith
