@@ -221,8 +221,7 @@ Symbolic Round(const Symbolic& x) {
 Symbolic Sign(const Symbolic& x) {
   bool near_tie = false;
   DecideLess(x, SymbolicInteger(0), &near_tie);
-  return Tainted(SymbolicInteger(std::isnan(x.v) ? x.v : (x.v > 0) - (x.v < 0)), near_tie,
-                 x.s.history());
+  return Tainted(SymbolicInteger((x.v > 0) - (x.v < 0)), near_tie, x.s.history());
 }
 
 }  // namespace kernelsmith

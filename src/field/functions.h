@@ -47,7 +47,7 @@ namespace kernelsmith {
   X(Ceil, std::ceil(x))       \
   X(Trunc, std::trunc(x))     \
   X(Round, std::nearbyint(x)) \
-  X(Sign, (x > 0) - (x < 0) + (std::isnan(x) ? x : 0))
+  X(Sign, (x > 0) - (x < 0))
 
 template <typename T>
 concept Machine = std::is_same_v<T, float> || std::is_same_v<T, double>;

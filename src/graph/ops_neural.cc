@@ -75,10 +75,6 @@ PoolOptions AverageArguments(const Call<T>& c, size_t first) {
   return options;
 }
 template <typename T>
-Tensors<T> AvgPool1d(const Call<T>& c) {
-  return {AvgPool(c.tensor(0), 1, AverageArguments(c, 1))};
-}
-template <typename T>
 Tensors<T> AvgPool2d(const Call<T>& c) {
   return {AvgPool(c.tensor(0), 2, AverageArguments(c, 1))};
 }
@@ -236,24 +232,6 @@ Tensors<T> NativeBatchNormBackward(const Call<T>& c) {
   const Tensor<T> h = weight.defined() ? Times(g, weight.Reshaped(channel_shape)) : g;
   return {training ? NormalizedGradient(h, xhat, rstd, dims) : Times(h, rstd),
           Sum(Times(g, xhat), dims, false), Sum(g, dims, false)};
-}
-
-template <typename T>
-Tensors<T> FusedRmsNorm(const Call<T>& c) {
-  const Tensor<T> x = c.tensor(0), weight = c.optional_tensor(2);
-  const std::vector<int64_t> normalized = c.integers(1);
-  Dims dims;
-  for (size_t i = 0; i < normalized.size(); ++i) dims.push_back(-1 - static_cast<int64_t>(i));
-  // The machine epsilon of the dtype where none is given.
-  const T eps = c.has(3) ? c.scalar(3)
-                         : Number<T>(x.dtype == DType::kFloat64    ? 0x1p-52
-                                     : x.dtype == DType::kFloat16  ? 0x1p-10
-                                     : x.dtype == DType::kBfloat16 ? 0x1p-7
-                                                                   : 0x1p-23);
-  const Tensor<T> rstd =
-      Map<T>(Mean(Times(x, x), dims, true), [&](const T& m) -> T { return Rsqrt(m + eps); });
-  const Tensor<T> scaled = Times(x, rstd);
-  return {weight.defined() ? Times(scaled, weight) : scaled, rstd};
 }
 
 // w = g·v/|v|, the norm over all dimensions but `dim`.
