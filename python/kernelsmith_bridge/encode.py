@@ -4,7 +4,7 @@ import json
 import os
 
 import torch
-from safetensors.torch import save_file
+from kernelsmith_bridge.safetensors_file import save_file
 from torch._subclasses.fake_tensor import FakeTensor
 
 from kernelsmith_bridge.call import TensorSlot, dtype_name, float_json

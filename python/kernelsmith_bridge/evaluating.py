@@ -3,7 +3,7 @@
 import os
 
 import torch
-from safetensors.torch import load_file, save_file
+from kernelsmith_bridge.safetensors_file import load_file, save_file
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils import _pytree as pytree
 

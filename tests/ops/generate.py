@@ -123,7 +123,7 @@ def node_values(module, inputs):
 
 def write_case(folder, name, dtype_name, module, inputs):
     import torch
-    from safetensors.torch import save_file
+    from kernelsmith_bridge.safetensors_file import save_file
 
     values = node_values(module, [value.clone() for value in inputs])
     document = Encoder(values).encode(module, name)
