@@ -215,6 +215,7 @@ Status FunctionLowerer::LowerLop3() {
     bool negated = false;
     KS_TRY(lop.e, SourcePredicate(operand(5), negated));
     lop.negate_c = negated;
+    lop.bool_op = Has(Modifier::kAnd) ? ptx::BoolOp::kAnd : ptx::BoolOp::kOr;
     KS_TRY(lop.d, Destination(operand(0).elements[0], Type::kB32));
     KS_TRY(lop.d2, Destination(operand(0).elements[1], Type::kPred));
   } else {
