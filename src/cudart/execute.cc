@@ -92,7 +92,19 @@ void Runtime::RunKernel(const KernelWork& work) {
          fmt::format("kernel {}: {}", work.kernel->name, result.error().Format()));
     return;
   }
-  if (result->fault) Fail(ErrorOfFault(result->fault->kind), result->fault->message);
+  if (result->fault) FailInKernel(*result->fault);
+}
+
+void Runtime::FailInKernel(const vgpu::Fault& fault) {
+  std::string message = fault.message;
+  if (fault.kind == vgpu::FaultKind::kAssert) {
+    // CUDA's own words end here; the engine adds where in the PTX it was.
+    constexpr std::string_view kEnd = "` failed.";
+    if (const size_t end = message.find(kEnd); end != std::string::npos) {
+      message.resize(end + kEnd.size());
+    }
+  }
+  Fail(ErrorOfFault(fault.kind), message);
 }
 
 void Runtime::RunCopy(const CopyWork& work) {

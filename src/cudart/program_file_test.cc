@@ -39,8 +39,8 @@ TEST(ProgramFile, KnowsScripts) {
 
 TEST(ProgramFile, RefusesWhatIsNoProgram) {
   for (const std::string& contents : {std::string(), std::string("hello"),
-                                     std::string("\x7f"
-                                                 "ELF")}) {
+                                      std::string("\x7f"
+                                                  "ELF")}) {
     const Result<ProgramFile> file = InspectProgram(contents, "notes.txt");
     ASSERT_FALSE(file.ok());
     EXPECT_EQ(file.error().message(), "notes.txt is not an executable program");

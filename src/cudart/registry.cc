@@ -21,8 +21,9 @@ struct Wrapper {
 };
 constexpr uint32_t kWrapperMagic = 0x466243b1;
 
-std::string ImageName(const FatBinaryEntry& entry, const std::string& module) {
-  return entry.file_name.empty() ? module : entry.file_name;
+// What messages call the PTX: its lines are not those of the source file.
+std::string TextName(const FatBinaryEntry& entry, const std::string& module) {
+  return "PTX of " + (entry.file_name.empty() ? module : entry.file_name);
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ Result<std::vector<std::shared_ptr<const ptx::Module>>> DeviceModule::ReadModule
       continue;
     }
     KS_TRY(const std::string text, EntryText(**chosen));
-    KS_TRY(ptx::Module module, ptx::Parse(text, ImageName(**chosen, name_)));
+    KS_TRY(ptx::Module module, ptx::Parse(text, TextName(**chosen, name_)));
     modules.push_back(std::make_shared<const ptx::Module>(std::move(module)));
   }
   if (modules.empty()) {
@@ -164,7 +165,7 @@ DeviceModule* Registry::AddModule(const void* wrapper_address) {
     }
     if (images.empty() && wrapper->image != nullptr) images.push_back(wrapper->image);
   }
-  auto module = std::make_unique<DeviceModule>(std::move(images), "device code of this program");
+  auto module = std::make_unique<DeviceModule>(std::move(images), "this program");
   DeviceModule* handle = module.get();
   const std::unique_lock lock(mutex_);
   modules_.emplace(handle, std::move(module));

@@ -119,7 +119,11 @@ cudaError_t Runtime::known_fault() const { return static_cast<cudaError_t>(known
 cudaError_t Runtime::RevealFault() {
   const std::lock_guard lock(fault_mutex_);
   if (fault_ != cudaSuccess && known_fault_ == cudaSuccess) {
-    Say(fault_message_);
+    if (fault_ == cudaErrorAssert) {
+      SayAsCuda(fault_message_);
+    } else {
+      Say(fault_message_);
+    }
     known_fault_ = fault_;
   }
   return known_fault();

@@ -183,6 +183,7 @@ class Runtime {
   void RunFill(const FillWork& work);
   void RunHost(const HostWork& work);
   void Fail(cudaError_t code, const std::string& message);
+  void FailInKernel(const vgpu::Fault& fault);
   std::vector<TaskPtr> TasksBefore(const Stream& stream);
   void Prune();
 
