@@ -3,6 +3,7 @@
 #include <climits>
 #include <optional>
 
+#include "ptx/fragments.h"
 #include "ptx/operand_rules.h"
 #include "ptx/special_registers.h"
 #include "support/diagnostic.h"
@@ -395,9 +396,33 @@ class Validator {
   }
 
   Check CheckMeaning(const Instruction& instruction) const {
+    if (Check mismatch = CheckFragments(instruction)) return mismatch;
     if (instruction.opcode() == Opcode::kBrxIdx &&
         function_->target_lists[instruction.operands[1].symbol.index].calls) {
       return Mismatch{instruction.operands[1].where, "expected a .branchtargets list"};
+    }
+    return std::nullopt;
+  }
+
+  Check CheckFragments(const Instruction& instruction) const {
+    const Mnemonic& mnemonic = *instruction.mnemonic;
+    for (size_t i = 0; i < instruction.operands.size(); ++i) {
+      const std::optional<Fragment> fragment = FragmentOf(mnemonic, i);
+      if (!fragment) continue;
+      const Operand& operand = instruction.operands[i];
+      const bool is_vector = operand.kind == OperandKind::kVector;
+      const size_t count = is_vector ? operand.elements.size() : 1;
+      if (count != static_cast<size_t>(fragment->registers)) {
+        return Mismatch{operand.where, "expected " + std::to_string(fragment->registers) +
+                                           " register(s), found " + std::to_string(count)};
+      }
+      for (size_t k = 0; k < count; ++k) {
+        const Operand& element = is_vector ? operand.elements[k] : operand;
+        const Register* reg = FindRegister(element);
+        if (reg != nullptr && (BitsOf(reg->type) != fragment->bits || reg->vector_width != 1)) {
+          return Expected(element, "a register of " + std::to_string(fragment->bits) + " bits");
+        }
+      }
     }
     return std::nullopt;
   }

@@ -117,6 +117,36 @@ TEST(ValidatorTest, Calls) {
   EXPECT_EQ(Complaint("call (x), g, (y);"), "expected a function or a register");
 }
 
+// Register counts of the ISA's tables of fragments.
+TEST(ValidatorTest, MatrixFragments) {
+  const std::string mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ";
+  EXPECT_EQ(Complaint(mma + "{%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};"),
+            "");
+  EXPECT_EQ(Complaint(mma + "{%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r4,%r5}, {%f0,%f1,%f2,%f3};"),
+            "expected 4 register(s), found 2");
+  EXPECT_EQ(Complaint(mma + "{%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%d3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};"),
+            "expected a register of 32 bits");
+  EXPECT_EQ(Complaint("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e0,%e1}, {%e2}, {%e3}, "
+                      "{%e0,%e1};"),
+            "");
+  EXPECT_EQ(Complaint("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%r0,%r1,%r2,%r3}, "
+                      "{%r0,%r1}, {%r2,%r3}, {%r0,%r1,%r2,%r3};"),
+            "");
+  EXPECT_EQ(Complaint("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, "
+                      "{%r0,%r1,%r2,%r3}, {%r4,%r5,%r6,%r7}, {%f0,%f1,%f2,%f3}, %r0, 0;"),
+            "");
+  EXPECT_EQ(Complaint("wmma.load.b.sync.aligned.col.m8n32k16.global.s8 {%r0,%r1,%r2,%r3}, [%d0];"),
+            "");
+  EXPECT_EQ(Complaint("wmma.load.a.sync.aligned.col.m8n32k16.global.s8 {%r0,%r1}, [%d0], %r0;"),
+            "expected 1 register(s), found 2");
+  EXPECT_EQ(Complaint("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1}, [s];"),
+            "expected 4 register(s), found 2");
+  EXPECT_EQ(Complaint("mma.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32 {%f0,%f1,%f2,%f3}, "
+                      "{%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};")
+                .substr(0, 20),
+            "'mma.sync.aligned.m1");
+}
+
 TEST(ValidatorTest, OldVersionsAndTargets) {
   EXPECT_EQ(Complaint("add.bf16 %h0, %h1, %h2;", ".version 7.0\n.target sm_90\n"),
             "'add.bf16' needs .version 7.8 or later");
