@@ -1,6 +1,7 @@
 #include "cudart/fat_binary.h"
 
 #include <fmt/format.h>
+#include <link.h>
 #include <lz4.h>
 #include <zstd.h>
 
@@ -249,7 +250,36 @@ Result<const FatBinaryEntry*> ChoosePtx(const FatBinary& binary, const GpuModel&
                   sass.empty() ? "" : ", only machine code for " + sass, own, own));
 }
 
+namespace {
+
+struct SegmentSearch {
+  uintptr_t wanted = 0;
+  uintptr_t end = 0;  // of the readable segment that holds it; 0: none does
+};
+
+int FindSegment(dl_phdr_info* info, size_t /*size*/, void* data) {
+  auto* search = static_cast<SegmentSearch*>(data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_R) == 0) continue;
+    const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    if (search->wanted < begin || search->wanted >= begin + header.p_memsz) continue;
+    search->end = begin + header.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
 Bytes ReadableFrom(const void* address) {
+  // Fat binaries lie in the program or a library of it. This needs no file, which a sandboxed
+  // process could not open.
+  SegmentSearch search{.wanted = reinterpret_cast<uintptr_t>(address)};
+  ::dl_iterate_phdr(FindSegment, &search);
+  if (search.end != 0) {
+    return {static_cast<const std::byte*>(address), search.end - search.wanted};
+  }
   const std::unique_ptr<FILE, decltype(&std::fclose)> maps(std::fopen("/proc/self/maps", "re"),
                                                            &std::fclose);
   if (maps == nullptr) return {};

@@ -1,0 +1,71 @@
+// A device runs plans: with its own buffers, data that the candidate has never seen, poisoned
+// outputs and workspaces, and a freshly loaded module. `virtual` is the virtual GPU; a real GPU
+// will be another.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/argument.h"
+#include "plan/plan.h"
+#include "support/result.h"
+#include "vgpu/vgpu.h"
+
+namespace kernelsmith {
+
+struct RunRequest {
+  const Plan* plan = nullptr;
+  std::string ptx;  // the candidate's module
+  std::string ptx_name = "candidate.ptx";
+  // The tensors of the arguments, flattened, as the plan's inputs number them.
+  std::vector<const CallArgument*> inputs;
+  // What the preparation gets; empty: the same. Other data than the plan's shows results that the
+  // candidate keeps from one call to the next.
+  std::vector<const CallArgument*> preparation_inputs;
+  uint64_t poison_seed = 1;            // fresh memory is filled with bytes from it
+  vgpu::Observer* observer = nullptr;  // sees the launches of the plan, not of the preparation
+};
+
+struct RunLaunch {
+  size_t step = 0;
+  std::string kernel;
+  vgpu::LaunchStatistics statistics;
+  std::chrono::nanoseconds duration{0};  // of the simulation, not of a GPU
+};
+
+struct RunOutcome {
+  // Why the run ended early; outputs are then empty.
+  struct Failure {
+    size_t step = 0;
+    std::string message;
+    std::optional<vgpu::Fault> fault;
+  };
+  std::optional<Failure> failure;
+  std::vector<HostTensor> outputs;  // as the plan lists them, row-major
+  // Elements that still hold the poison: never written. One flag an element, per output.
+  std::vector<std::vector<bool>> unwritten;
+  std::vector<HostTensor> inputs;   // the inputs after the run, row-major
+  std::vector<bool> input_changed;  // any byte of the input's storage, gaps included
+  std::vector<RunLaunch> launches;
+  std::chrono::nanoseconds duration{0};
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string Name() const = 0;
+  // An error: the plan can't be run here at all (unsupported instruction or operator, bad PTX). A
+  // kernel that goes wrong is an outcome with a failure.
+  virtual Result<RunOutcome> Run(const RunRequest& request) = 0;
+};
+
+struct VirtualDeviceOptions {
+  vgpu::VirtualGpu::Options gpu;
+};
+Result<std::unique_ptr<Device>> MakeVirtualDevice(VirtualDeviceOptions options = {});
+
+}  // namespace kernelsmith

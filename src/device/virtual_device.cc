@@ -1,0 +1,291 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/device.h"
+#include "plan/library.h"
+#include "ptx/ptx.h"
+#include "support/rng.h"
+#include "tensor/tensor.h"
+
+namespace kernelsmith {
+namespace {
+
+// One run: everything it allocates goes away with it.
+class PlanRun {
+ public:
+  PlanRun(const RunRequest& request, vgpu::VirtualGpu& gpu)
+      : request_(request), plan_(*request.plan), gpu_(gpu), memory_(gpu.memory()) {}
+
+  ~PlanRun() {
+    module_.reset();
+    for (const uint64_t address : owned_) (void)memory_.Free(address);
+  }
+
+  Result<RunOutcome> Run() {
+    const auto start = std::chrono::steady_clock::now();
+    KS_RETURN_IF_ERROR(Validate(plan_));
+    KS_TRY(ptx::Module parsed, ptx::Parse(request_.ptx, request_.ptx_name));
+    KS_TRY(module_,
+           vgpu::LoadedModule::Load({std::make_shared<const ptx::Module>(std::move(parsed))},
+                                    memory_, request_.ptx_name));
+    KS_RETURN_IF_ERROR(Allocate());
+    if (!plan_.preparation.empty()) {
+      KS_RETURN_IF_ERROR(SetInputs(
+          request_.preparation_inputs.empty() ? request_.inputs : request_.preparation_inputs));
+      KS_RETURN_IF_ERROR(Steps(plan_.preparation, /*observed=*/false));
+    }
+    if (!outcome_.failure) {
+      KS_RETURN_IF_ERROR(SetInputs(request_.inputs));
+      KS_RETURN_IF_ERROR(Steps(plan_.steps, /*observed=*/true));
+    }
+    if (!outcome_.failure) Collect();
+    outcome_.duration = std::chrono::steady_clock::now() - start;
+    return std::move(outcome_);
+  }
+
+ private:
+  Status Allocate() {
+    for (const PlanBuffer& buffer : plan_.buffers) {
+      if (buffer.kind == PlanBuffer::Kind::kVariable) {
+        const vgpu::VariableInfo* variable = module_->FindVariable(buffer.name);
+        if (variable == nullptr || variable->size < buffer.bytes) {
+          return InvalidInput(fmt::format("the module has no variable '{}'", buffer.name));
+        }
+        addresses_.push_back(variable->address);
+        continue;
+      }
+      KS_TRY(const uint64_t address,
+             memory_.Allocate(buffer.bytes, vgpu::AllocationKind::kDevice,
+                              buffer.kind == PlanBuffer::Kind::kInput
+                                  ? fmt::format("input {}", buffer.name)
+                                  : fmt::format("buffer {}", addresses_.size()),
+                              512));
+      addresses_.push_back(address);
+      owned_.push_back(address);
+      const auto index = static_cast<BufferIndex>(addresses_.size() - 1);
+      Poison(Bytes({index, 0}), index);
+    }
+    return {};
+  }
+
+  // Bytes that are a NaN in every float type more often than not would hide in sums; random ones
+  // show up as wrong results, and differ from run to run.
+  void Poison(std::byte* at, BufferIndex buffer) {
+    Rng rng = Rng(request_.poison_seed).Fork(buffer);
+    const uint64_t bytes = plan_.buffers[buffer].bytes;
+    for (uint64_t i = 0; i < bytes; i += 8) {
+      const uint64_t word = rng.Next();
+      std::memcpy(at + i, &word, std::min<uint64_t>(8, bytes - i));
+    }
+  }
+
+  std::byte* Bytes(const BufferRef& ref) {
+    // The plan was validated: the range lies in the buffer. Alias of the whole allocation.
+    const PlanBuffer& buffer = plan_.buffers[ref.buffer];
+    if (buffer.bytes == 0) return nullptr;
+    auto* start = static_cast<std::byte*>(memory_.HostAlias(addresses_[ref.buffer], buffer.bytes));
+    KS_CHECK(start != nullptr);
+    return start + ref.offset;
+  }
+
+  Status SetInputs(const std::vector<const CallArgument*>& inputs) {
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const PlanBuffer& buffer = plan_.buffers[i];
+      if (buffer.kind != PlanBuffer::Kind::kInput) continue;
+      if (buffer.argument >= inputs.size()) {
+        return InvalidInput(fmt::format("the plan has an input {}, the call has {}",
+                                        buffer.argument, inputs.size()));
+      }
+      const std::vector<std::byte> bytes = StorageBytes(*inputs[buffer.argument]);
+      if (bytes.size() != buffer.bytes) {
+        return InvalidInput(fmt::format("input {} has {} bytes, the plan was made for {}",
+                                        buffer.argument, bytes.size(), buffer.bytes));
+      }
+      if (!bytes.empty()) {
+        std::memcpy(Bytes({static_cast<BufferIndex>(i), 0}), bytes.data(), bytes.size());
+      }
+    }
+    return {};
+  }
+
+  std::vector<std::byte> Patched(std::vector<std::byte> bytes,
+                                 const std::vector<PointerPatch>& pointers) {
+    for (const PointerPatch& pointer : pointers) {
+      const uint64_t address = addresses_[pointer.target.buffer] + pointer.target.offset;
+      std::memcpy(bytes.data() + pointer.at, &address, 8);
+    }
+    return bytes;
+  }
+
+  TensorMemory MemoryOf(const PlanTensor& tensor) {
+    return {.dtype = tensor.dtype,
+            .shape = tensor.shape,
+            .strides = tensor.strides,
+            .data = Bytes(tensor.at)};
+  }
+
+  Status Do(const LaunchStep& launch, size_t number, bool observed) {
+    const vgpu::EntryInfo* entry = module_->FindEntry(launch.kernel);
+    if (entry == nullptr) {
+      return InvalidInput(fmt::format("the module has no kernel '{}'", launch.kernel));
+    }
+    const std::vector<std::byte> parameters = Patched(launch.parameters, launch.pointers);
+    if (parameters.size() > entry->parameter_bytes) {
+      return InvalidInput(fmt::format("kernel '{}' has {} bytes of parameters, not {}",
+                                      launch.kernel, entry->parameter_bytes, parameters.size()));
+    }
+    const auto start = std::chrono::steady_clock::now();
+    KS_TRY(const vgpu::LaunchResult result,
+           gpu_.Launch({.module = module_.get(),
+                        .entry = launch.kernel,
+                        .grid = launch.grid,
+                        .block = launch.block,
+                        .cluster = launch.cluster,
+                        .dynamic_shared_bytes = launch.dynamic_shared,
+                        .parameters = parameters,
+                        .cooperative = launch.cooperative,
+                        .observer = observed ? request_.observer : nullptr}));
+    if (observed) {
+      outcome_.launches.push_back({.step = number,
+                                   .kernel = launch.kernel,
+                                   .statistics = result.statistics,
+                                   .duration = std::chrono::steady_clock::now() - start});
+    }
+    if (result.fault) {
+      outcome_.failure = {.step = number, .message = result.fault->message, .fault = result.fault};
+    }
+    return {};
+  }
+  Status Do(const FillStep& fill, size_t, bool) {
+    if (fill.width == 0 || fill.height == 0 || fill.depth == 0) return {};
+    std::byte* to = Bytes(fill.to);
+    for (uint64_t z = 0; z < fill.depth; ++z) {
+      for (uint64_t y = 0; y < fill.height; ++y) {
+        std::byte* row = to + z * fill.slice + y * fill.pitch;
+        for (uint64_t x = 0; x < fill.width; ++x) {
+          std::memcpy(row + x * fill.element_bytes, &fill.value, fill.element_bytes);
+        }
+      }
+    }
+    return {};
+  }
+  Status Do(const CopyStep& copy, size_t, bool) {
+    if (copy.width == 0 || copy.height == 0 || copy.depth == 0) return {};
+    std::byte* to = Bytes(copy.to);
+    const std::byte* from = Bytes(copy.from);
+    for (uint64_t z = 0; z < copy.depth; ++z) {
+      for (uint64_t y = 0; y < copy.height; ++y) {
+        std::memmove(to + z * copy.to_slice + y * copy.to_pitch,
+                     from + z * copy.from_slice + y * copy.from_pitch, copy.width);
+      }
+    }
+    return {};
+  }
+  Status Do(const UploadStep& upload, size_t, bool) {
+    const std::vector<std::byte> bytes = Patched(upload.data, upload.pointers);
+    if (!bytes.empty()) std::memcpy(Bytes(upload.to), bytes.data(), bytes.size());
+    return {};
+  }
+  Status Do(const HostReadStep&, size_t, bool) { return {}; }
+  Status Do(const EventStep&, size_t, bool) { return {}; }
+  Status Do(const LibraryStep& library, size_t, bool) {
+    std::vector<TensorMemory> tensors;
+    std::vector<TensorMemory> outputs;
+    for (const PlanTensor& tensor : library.tensors) tensors.push_back(MemoryOf(tensor));
+    for (const PlanTensor& tensor : library.outputs) outputs.push_back(MemoryOf(tensor));
+    return RunLibrary(library.op, library.arguments, tensors, outputs);
+  }
+
+  Status Steps(const std::vector<PlanStep>& steps, bool observed) {
+    for (size_t i = 0; i < steps.size() && !outcome_.failure; ++i) {
+      KS_RETURN_IF_ERROR(
+          std::visit([&](const auto& action) { return Do(action, i, observed); }, steps[i].action));
+    }
+    return {};
+  }
+
+  void Collect() {
+    for (const PlanTensor& output : plan_.outputs) {
+      HostTensor tensor{.dtype = output.dtype, .shape = output.shape};
+      tensor.bytes =
+          GatherElements(Bytes(output.at), output.shape, output.strides, SizeOf(output.dtype));
+      // The poison of this buffer again: elements that are still equal to it were not written.
+      const std::vector<std::byte> poison = PoisonOf(output.at.buffer);
+      std::vector<bool> unwritten(static_cast<size_t>(tensor.count()));
+      const PlanBuffer& buffer = plan_.buffers[output.at.buffer];
+      if (!poison.empty() && buffer.kind != PlanBuffer::Kind::kInput) {
+        const std::vector<std::byte> before = GatherElements(
+            poison.data() + output.at.offset, output.shape, output.strides, SizeOf(output.dtype));
+        const auto bytes = static_cast<size_t>(SizeOf(output.dtype));
+        for (size_t i = 0; i < unwritten.size(); ++i) {
+          unwritten[i] =
+              std::memcmp(before.data() + i * bytes, tensor.bytes.data() + i * bytes, bytes) == 0;
+        }
+        // One byte equals its poison by chance: only a run of them means something.
+        if (bytes < 4) {
+          const auto equal = std::count(unwritten.begin(), unwritten.end(), true);
+          if (static_cast<size_t>(equal) * 4 < unwritten.size()) {
+            unwritten.assign(unwritten.size(), false);
+          }
+        }
+      }
+      outcome_.outputs.push_back(std::move(tensor));
+      outcome_.unwritten.push_back(std::move(unwritten));
+    }
+    outcome_.inputs.resize(request_.inputs.size());
+    outcome_.input_changed.resize(request_.inputs.size());
+    for (size_t i = 0; i < request_.inputs.size(); ++i)
+      outcome_.inputs[i] = request_.inputs[i]->tensor;
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const PlanBuffer& buffer = plan_.buffers[i];
+      if (buffer.kind != PlanBuffer::Kind::kInput || buffer.bytes == 0) continue;
+      const CallArgument& argument = *request_.inputs[buffer.argument];
+      const std::byte* now = Bytes({static_cast<BufferIndex>(i), 0});
+      const std::vector<std::byte> before = StorageBytes(argument);
+      outcome_.input_changed[buffer.argument] = std::memcmp(now, before.data(), before.size()) != 0;
+      outcome_.inputs[buffer.argument].bytes = GatherElements(
+          now, argument.tensor.shape,
+          argument.strides.empty() ? RowMajorStrides(argument.tensor.shape) : argument.strides,
+          SizeOf(argument.tensor.dtype));
+    }
+  }
+
+  std::vector<std::byte> PoisonOf(BufferIndex buffer) {
+    if (plan_.buffers[buffer].kind == PlanBuffer::Kind::kVariable) return {};
+    std::vector<std::byte> bytes(plan_.buffers[buffer].bytes);
+    Poison(bytes.data(), buffer);
+    return bytes;
+  }
+
+  const RunRequest& request_;
+  const Plan& plan_;
+  vgpu::VirtualGpu& gpu_;
+  vgpu::DeviceMemory& memory_;
+  std::unique_ptr<vgpu::LoadedModule> module_;
+  std::vector<uint64_t> addresses_;  // of the plan's buffers
+  std::vector<uint64_t> owned_;
+  RunOutcome outcome_;
+};
+
+class VirtualDevice : public Device {
+ public:
+  explicit VirtualDevice(std::unique_ptr<vgpu::VirtualGpu> gpu) : gpu_(std::move(gpu)) {}
+  std::string Name() const override { return "virtual"; }
+  Result<RunOutcome> Run(const RunRequest& request) override {
+    return PlanRun(request, *gpu_).Run();
+  }
+
+ private:
+  std::unique_ptr<vgpu::VirtualGpu> gpu_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> MakeVirtualDevice(VirtualDeviceOptions options) {
+  KS_TRY(std::unique_ptr<vgpu::VirtualGpu> gpu, vgpu::VirtualGpu::Create(std::move(options.gpu)));
+  return std::unique_ptr<Device>(std::make_unique<VirtualDevice>(std::move(gpu)));
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,50 @@
+// What a candidate's function is called with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tensor/host_tensor.h"
+
+namespace kernelsmith {
+
+struct CallArgument {
+  enum class Kind { kNone, kTensor, kInt, kFloat, kBool, kString, kList };
+  Kind kind = Kind::kNone;
+  std::string name;
+  HostTensor tensor;
+  Shape strides;  // of the tensor, in elements; empty: row-major
+  int64_t integer = 0;
+  double number = 0;
+  bool flag = false;
+  std::string text;
+  std::vector<CallArgument> items;
+
+  static CallArgument Tensor(std::string name, HostTensor tensor) {
+    CallArgument argument{.kind = Kind::kTensor, .name = std::move(name)};
+    argument.tensor = std::move(tensor);
+    return argument;
+  }
+  static CallArgument Int(std::string name, int64_t value) {
+    return {.kind = Kind::kInt, .name = std::move(name), .integer = value};
+  }
+  static CallArgument Float(std::string name, double value) {
+    return {.kind = Kind::kFloat, .name = std::move(name), .number = value};
+  }
+  static CallArgument Bool(std::string name, bool value) {
+    return {.kind = Kind::kBool, .name = std::move(name), .flag = value};
+  }
+};
+
+// The tensors of the arguments, lists taken apart, in order: PlanBuffer::argument counts them.
+std::vector<const CallArgument*> FlattenTensors(const std::vector<CallArgument>& arguments);
+
+// The bytes of the tensor laid out by its strides, gaps zero.
+std::vector<std::byte> StorageBytes(const CallArgument& argument);
+
+// The elements of a strided tensor in `storage`, row-major; the strides must fit.
+std::vector<std::byte> GatherElements(const std::byte* storage, const Shape& shape,
+                                      const Shape& strides, int64_t element_bytes);
+
+}  // namespace kernelsmith

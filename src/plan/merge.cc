@@ -1,0 +1,202 @@
+#include "plan/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace kernelsmith {
+namespace {
+
+uint64_t WordAt(const std::vector<std::byte>& bytes, size_t at) {
+  uint64_t word = 0;
+  std::memcpy(&word, bytes.data() + at, 8);
+  return word;
+}
+
+class Merger {
+ public:
+  Merger(const RawTrace& first, const RawTrace& second) : first_(first), second_(second) {}
+
+  Merged Run() {
+    Index(first_, &by_address_first_);
+    Index(second_, &by_address_second_);
+    if (first_.buffers.size() != second_.buffers.size()) {
+      return Problem("the number of buffers depends on the data", 0);
+    }
+    for (size_t i = 0; i < first_.buffers.size(); ++i) {
+      if (first_.buffers[i].buffer != second_.buffers[i].buffer) {
+        return Problem(fmt::format("the size of buffer {} depends on the data", i), 0);
+      }
+      merged_.plan.buffers.push_back(first_.buffers[i].buffer);
+    }
+    if (!Steps(first_.preparation, second_.preparation, &merged_.plan.preparation)) return merged_;
+    if (!Steps(first_.steps, second_.steps, &merged_.plan.steps)) return merged_;
+    if (first_.outputs != second_.outputs) {
+      return Problem("the results' shapes depend on the data", 0);
+    }
+    merged_.plan.outputs = first_.outputs;
+    DropPreparation();
+    return merged_;
+  }
+
+ private:
+  using ByAddress = std::vector<std::pair<uint64_t, BufferIndex>>;
+
+  static void Index(const RawTrace& trace, ByAddress* index) {
+    for (size_t i = 0; i < trace.buffers.size(); ++i) {
+      index->emplace_back(trace.buffers[i].address, static_cast<BufferIndex>(i));
+    }
+    std::sort(index->begin(), index->end());
+  }
+
+  static std::optional<BufferRef> Find(const RawTrace& trace, const ByAddress& index,
+                                       uint64_t address) {
+    auto after = std::upper_bound(index.begin(), index.end(), std::pair(address, UINT32_MAX));
+    if (after == index.begin()) return std::nullopt;
+    const BufferIndex buffer = std::prev(after)->second;
+    const RawTrace::Buffer& found = trace.buffers[buffer];
+    const uint64_t offset = address - found.address;
+    if (offset > found.buffer.bytes) return std::nullopt;
+    return BufferRef{buffer, offset};
+  }
+
+  Merged Problem(std::string message, uint64_t site,
+                 MergeProblem::Kind kind = MergeProblem::Kind::kDataDependent) {
+    merged_.problem = MergeProblem{kind, std::move(message), site};
+    return merged_;
+  }
+  bool Fail(std::string message, uint64_t site,
+            MergeProblem::Kind kind = MergeProblem::Kind::kDataDependent) {
+    merged_.problem = MergeProblem{kind, std::move(message), site};
+    return false;
+  }
+
+  // The pointers among the bytes; false if bytes differ that are no pointers. `at` is where.
+  bool Pointers(const std::vector<std::byte>& a, const std::vector<std::byte>& b,
+                std::vector<PointerPatch>* pointers, size_t* at) {
+    size_t i = 0;
+    for (; i + 8 <= a.size(); i += 8) {
+      const uint64_t word_a = WordAt(a, i);
+      const uint64_t word_b = WordAt(b, i);
+      if (word_a == word_b) continue;
+      const std::optional<BufferRef> target_a = Find(first_, by_address_first_, word_a);
+      const std::optional<BufferRef> target_b = Find(second_, by_address_second_, word_b);
+      if (!target_a || target_a != target_b) {
+        *at = i;
+        return false;
+      }
+      pointers->push_back({static_cast<uint32_t>(i), *target_a});
+    }
+    *at = i;
+    return std::equal(a.begin() + static_cast<ptrdiff_t>(i), a.end(),
+                      b.begin() + static_cast<ptrdiff_t>(i));
+  }
+
+  bool Steps(const std::vector<PlanStep>& a, const std::vector<PlanStep>& b,
+             std::vector<PlanStep>* merged) {
+    for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+      if (i >= a.size() || i >= b.size()) {
+        return Fail("what is launched depends on the data", i < a.size() ? a[i].site : b[i].site);
+      }
+      if (a[i].action.index() != b[i].action.index() || a[i].stream != b[i].stream) {
+        return Fail("what is launched depends on the data", a[i].site);
+      }
+      PlanStep step = a[i];
+      size_t at = 0;
+      if (auto* launch = std::get_if<LaunchStep>(&step.action)) {
+        const auto& other = std::get<LaunchStep>(b[i].action);
+        if (launch->kernel != other.kernel || launch->grid != other.grid ||
+            launch->block != other.block || launch->cluster != other.cluster ||
+            launch->dynamic_shared != other.dynamic_shared ||
+            launch->cooperative != other.cooperative ||
+            launch->parameters.size() != other.parameters.size()) {
+          return Fail("the launch depends on the data", step.site);
+        }
+        if (!Pointers(launch->parameters, other.parameters, &launch->pointers, &at)) {
+          return Fail(fmt::format("an argument of kernel {} (byte {}) depends on the data",
+                                  launch->kernel, at),
+                      step.site, MergeProblem::Kind::kHostComputed);
+        }
+        ClearPointers(&launch->parameters, launch->pointers);
+      } else if (auto* upload = std::get_if<UploadStep>(&step.action)) {
+        const auto& other = std::get<UploadStep>(b[i].action);
+        if (upload->to != other.to || upload->data.size() != other.data.size()) {
+          return Fail("a copy from the host depends on the data", step.site);
+        }
+        if (!Pointers(upload->data, other.data, &upload->pointers, &at)) {
+          return Fail("bytes that the host computed from the data go back to the GPU", step.site,
+                      MergeProblem::Kind::kHostComputed);
+        }
+        ClearPointers(&upload->data, upload->pointers);
+      } else if (step.action != b[i].action) {
+        return Fail("what is done depends on the data", step.site);
+      }
+      merged->push_back(std::move(step));
+    }
+    return true;
+  }
+
+  // The same plan must come out wherever the child's memory lay.
+  static void ClearPointers(std::vector<std::byte>* bytes,
+                            const std::vector<PointerPatch>& pointers) {
+    for (const PointerPatch& pointer : pointers) std::memset(bytes->data() + pointer.at, 0, 8);
+  }
+
+  // Of the preparation only what the plan can see is kept: steps count when a buffer that exists
+  // since the preparation, other than an input, is used in the plan. Inputs that the candidate
+  // changes in its first call are given anew.
+  void DropPreparation() {
+    std::set<BufferIndex> used;
+    const auto use = [&](BufferRef ref) { used.insert(ref.buffer); };
+    for (const PlanStep& step : merged_.plan.steps) {
+      std::visit(
+          [&](const auto& action) {
+            using T = std::decay_t<decltype(action)>;
+            if constexpr (std::is_same_v<T, LaunchStep> || std::is_same_v<T, UploadStep>) {
+              for (const PointerPatch& pointer : action.pointers) use(pointer.target);
+            }
+            if constexpr (std::is_same_v<T, FillStep> || std::is_same_v<T, UploadStep>) {
+              use(action.to);
+            }
+            if constexpr (std::is_same_v<T, CopyStep>) {
+              use(action.to);
+              use(action.from);
+            }
+            if constexpr (std::is_same_v<T, HostReadStep>) use(action.from);
+            if constexpr (std::is_same_v<T, LibraryStep>) {
+              for (const PlanTensor& tensor : action.tensors) use(tensor.at);
+              for (const PlanTensor& tensor : action.outputs) use(tensor.at);
+            }
+          },
+          step.action);
+    }
+    for (const PlanTensor& tensor : merged_.plan.outputs) use(tensor.at);
+    bool carried = false;
+    bool variables = false;
+    for (size_t i = 0; i < merged_.plan.buffers.size(); ++i) {
+      const PlanBuffer& buffer = merged_.plan.buffers[i];
+      if (buffer.kind == PlanBuffer::Kind::kVariable) variables = true;
+      carried |= buffer.prepared && buffer.kind != PlanBuffer::Kind::kInput &&
+                 used.contains(static_cast<BufferIndex>(i));
+    }
+    // Kernels use variables without naming them in their arguments: once one was written from the
+    // host, the preparation stays.
+    if (!carried && !variables) merged_.plan.preparation.clear();
+  }
+
+  const RawTrace& first_;
+  const RawTrace& second_;
+  ByAddress by_address_first_;
+  ByAddress by_address_second_;
+  Merged merged_;
+};
+
+}  // namespace
+
+Merged MergeTraces(const RawTrace& first, const RawTrace& second) {
+  return Merger(first, second).Run();
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,301 @@
+#include "plan/raw_trace.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace kernelsmith {
+namespace {
+
+using nlohmann::json;
+
+// Text that ends up in messages is cut: a hostile child must not flood the report.
+constexpr size_t kMaxText = 4000;
+constexpr size_t kMaxRank = 64;
+
+// Reads fields of one line; the first thing that is wrong sticks.
+class Line {
+ public:
+  explicit Line(const json& object) : object_(object) {}
+
+  bool ok() const { return error_.empty(); }
+  const std::string& error() const { return error_; }
+  void Fail(const std::string& what) {
+    if (error_.empty()) error_ = what;
+  }
+
+  uint64_t Number(const char* key, uint64_t max = UINT64_MAX) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_number_unsigned()) {
+      Fail(fmt::format("'{}' is not a number", key));
+      return 0;
+    }
+    const auto value = found->get<uint64_t>();
+    if (value > max) Fail(fmt::format("'{}' is too large", key));
+    return value;
+  }
+  uint32_t Small(const char* key) { return static_cast<uint32_t>(Number(key, UINT32_MAX)); }
+  std::string Text(const char* key) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_string()) {
+      Fail(fmt::format("'{}' is not text", key));
+      return {};
+    }
+    return found->get<std::string>();
+  }
+  bool Flag(const char* key) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_boolean()) {
+      Fail(fmt::format("'{}' is not true or false", key));
+      return false;
+    }
+    return found->get<bool>();
+  }
+  BufferRef Reference(const char* key) { return ReferenceOf(Field(key)); }
+  vgpu::Dim3 Three(const char* key) {
+    const json& list = Field(key);
+    vgpu::Dim3 dim;
+    uint32_t* const parts[] = {&dim.x, &dim.y, &dim.z};
+    if (!list.is_array() || list.size() != 3) {
+      Fail(fmt::format("'{}' is not three numbers", key));
+      return dim;
+    }
+    for (size_t i = 0; i < 3; ++i) {
+      if (!list[i].is_number_unsigned() || list[i].get<uint64_t>() > UINT32_MAX) {
+        Fail(fmt::format("'{}' is not three numbers", key));
+        return dim;
+      }
+      *parts[i] = list[i].get<uint32_t>();
+    }
+    return dim;
+  }
+  std::vector<std::byte> Bytes(const char* key) {
+    const auto found = object_.find(key);
+    if (found == object_.end() || !found->is_string()) {
+      Fail(fmt::format("'{}' is not bytes", key));
+      return {};
+    }
+    const auto& text = found->get_ref<const std::string&>();
+    std::vector<std::byte> bytes(text.size() / 2);
+    const auto digit = [](char c) {
+      return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    };
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      const int high = digit(text[2 * i]);
+      const int low = digit(text[2 * i + 1]);
+      if (high < 0 || low < 0) {
+        Fail(fmt::format("'{}' is not bytes", key));
+        return {};
+      }
+      bytes[i] = static_cast<std::byte>(high * 16 + low);
+    }
+    if (text.size() % 2 != 0) Fail(fmt::format("'{}' is not bytes", key));
+    return bytes;
+  }
+  std::vector<PlanTensor> Tensors(const char* key) {
+    const json& list = Field(key);
+    std::vector<PlanTensor> tensors;
+    if (!list.is_array()) Fail(fmt::format("'{}' is not a list of tensors", key));
+    for (const json& item : list) {
+      if (!ok()) break;
+      tensors.push_back(TensorOf(item));
+    }
+    return tensors;
+  }
+
+ private:
+  const json& Field(const char* key) {
+    static const json kNull;
+    const auto found = object_.find(key);
+    return found == object_.end() ? kNull : *found;
+  }
+  BufferRef ReferenceOf(const json& pair) {
+    BufferRef ref;
+    if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_unsigned() ||
+        !pair[0].is_number_unsigned() || pair[0].get<uint64_t>() > UINT32_MAX) {
+      Fail("memory that was never allocated");
+      return ref;
+    }
+    ref.buffer = pair[0].get<BufferIndex>();
+    ref.offset = pair[1].get<uint64_t>();
+    return ref;
+  }
+  Shape Sizes(const json& list) {
+    Shape sizes;
+    if (!list.is_array() || list.size() > kMaxRank) {
+      Fail("sizes of a tensor are not a list");
+      return sizes;
+    }
+    for (const json& item : list) {
+      if (!item.is_number_unsigned() || item.get<uint64_t>() > (uint64_t{1} << 48)) {
+        Fail("a size of a tensor is out of range");
+        return sizes;
+      }
+      sizes.push_back(item.get<int64_t>());
+    }
+    return sizes;
+  }
+  PlanTensor TensorOf(const json& item) {
+    PlanTensor tensor;
+    if (!item.is_object() || !item.contains("d") || !item["d"].is_string()) {
+      Fail("not a tensor");
+      return tensor;
+    }
+    const std::optional<DType> dtype = ParseDType(item["d"].get<std::string>());
+    if (!dtype) Fail("a tensor of unknown dtype");
+    tensor.dtype = dtype.value_or(DType::kFloat32);
+    static const json kNull;
+    tensor.shape = Sizes(item.contains("n") ? item["n"] : kNull);
+    tensor.strides = Sizes(item.contains("t") ? item["t"] : kNull);
+    tensor.at = ReferenceOf(item.contains("at") ? item["at"] : kNull);
+    return tensor;
+  }
+
+  const json& object_;
+  std::string error_;
+};
+
+std::optional<PlanBuffer::Kind> BufferKind(const std::string& name) {
+  if (name == "input") return PlanBuffer::Kind::kInput;
+  if (name == "workspace") return PlanBuffer::Kind::kWorkspace;
+  if (name == "pinned") return PlanBuffer::Kind::kPinned;
+  if (name == "managed") return PlanBuffer::Kind::kManaged;
+  if (name == "variable") return PlanBuffer::Kind::kVariable;
+  return std::nullopt;
+}
+
+// The action of a step line; nothing if it is no step.
+std::optional<PlanStep> StepOf(const std::string& kind, Line& line) {
+  PlanStep step;
+  if (kind == "launch") {
+    LaunchStep launch;
+    launch.kernel = line.Text("k");
+    launch.grid = line.Three("g");
+    launch.block = line.Three("b");
+    launch.cluster = line.Three("c");
+    launch.dynamic_shared = line.Small("m");
+    launch.cooperative = line.Flag("coop");
+    launch.parameters = line.Bytes("p");
+    step.action = std::move(launch);
+  } else if (kind == "fill") {
+    step.action = FillStep{.to = line.Reference("to"),
+                           .value = line.Number("v"),
+                           .element_bytes = line.Small("e"),
+                           .width = line.Number("w"),
+                           .height = line.Number("h"),
+                           .depth = line.Number("d"),
+                           .pitch = line.Number("pitch"),
+                           .slice = line.Number("slice")};
+  } else if (kind == "copy") {
+    step.action = CopyStep{.to = line.Reference("to"),
+                           .from = line.Reference("from"),
+                           .width = line.Number("w"),
+                           .height = line.Number("h"),
+                           .depth = line.Number("d"),
+                           .to_pitch = line.Number("tp"),
+                           .from_pitch = line.Number("fp"),
+                           .to_slice = line.Number("ts"),
+                           .from_slice = line.Number("fs")};
+  } else if (kind == "upload") {
+    step.action = UploadStep{.to = line.Reference("to"), .data = line.Bytes("data")};
+  } else if (kind == "read") {
+    step.action = HostReadStep{.from = line.Reference("from"), .bytes = line.Number("n")};
+  } else if (kind == "library") {
+    step.action = LibraryStep{.op = line.Text("op"),
+                              .arguments = line.Text("args"),
+                              .tensors = line.Tensors("in"),
+                              .outputs = line.Tensors("out")};
+  } else if (kind == "event") {
+    const std::string what = line.Text("k");
+    if (what != "record" && what != "wait") line.Fail("an event that is neither record nor wait");
+    step.action =
+        EventStep{.kind = what == "record" ? EventStep::Kind::kRecord : EventStep::Kind::kWait,
+                  .event = line.Small("e")};
+  } else {
+    return std::nullopt;
+  }
+  step.stream = line.Small("st");
+  step.site = line.Number("at");
+  return step;
+}
+
+Error Forged(size_t number, const std::string& what) {
+  return InvalidInput(fmt::format("line {} of the trace: {}", number, what));
+}
+
+}  // namespace
+
+Result<RawTrace> ParseRawTrace(std::string_view text, const PlanLimits& limits) {
+  RawTrace trace;
+  bool in_plan = false;
+  bool has_result = false;
+  size_t number = 0;
+  uint64_t uploaded = 0;
+  while (!text.empty()) {
+    ++number;
+    const size_t end = text.find('\n');
+    if (end == std::string_view::npos) {
+      // The child died while it wrote.
+      return Forged(number, "it ends in the middle of a line");
+    }
+    const json object = json::parse(text.substr(0, end), nullptr, false);
+    text.remove_prefix(end + 1);
+    if (!object.is_object()) return Forged(number, "it is not an object");
+    Line line(object);
+    const std::string kind = line.Text("s");
+    if (!line.ok()) return Forged(number, line.error());
+    if (trace.complete && kind != "finding") return Forged(number, "something follows the end");
+    if (kind == "buffer") {
+      RawTrace::Buffer buffer;
+      if (line.Number("i") != trace.buffers.size()) line.Fail("buffers out of order");
+      buffer.address = line.Number("a");
+      buffer.buffer.bytes = line.Number("n");
+      const std::optional<PlanBuffer::Kind> buffer_kind = BufferKind(line.Text("kind"));
+      if (!buffer_kind) line.Fail("a buffer of unknown kind");
+      buffer.buffer.kind = buffer_kind.value_or(PlanBuffer::Kind::kWorkspace);
+      if (buffer.buffer.kind == PlanBuffer::Kind::kInput) {
+        buffer.buffer.argument = line.Small("arg");
+        buffer.buffer.name = line.Text("name");
+      }
+      if (buffer.buffer.kind == PlanBuffer::Kind::kVariable) buffer.buffer.name = line.Text("name");
+      buffer.buffer.prepared = !in_plan;
+      trace.buffers.push_back(std::move(buffer));
+      if (trace.buffers.size() > limits.buffers) return Forged(number, "too many buffers");
+    } else if (kind == "phase") {
+      in_plan = line.Text("p") == "plan";
+    } else if (kind == "result") {
+      if (has_result) return Forged(number, "a second result");
+      has_result = true;
+      trace.outputs = line.Tensors("tensors");
+    } else if (kind == "done") {
+      if (!has_result) return Forged(number, "no result before the end");
+      trace.complete = true;
+    } else if (kind == "finding") {
+      RawFinding finding{.kind = line.Text("kind"), .message = line.Text("message")};
+      finding.site = object.contains("at") ? line.Number("at") : 0;
+      if (finding.message.size() > kMaxText) finding.message.resize(kMaxText);
+      if (trace.findings.size() < 100) trace.findings.push_back(std::move(finding));
+    } else if (kind == "sandbox") {
+      const auto walls = object.find("walls");
+      if (walls == object.end() || !walls->is_array()) return Forged(number, "no list of walls");
+      for (const json& wall : *walls) {
+        if (wall.is_string() && trace.walls.size() < 16) trace.walls.push_back(wall);
+      }
+    } else {
+      std::optional<PlanStep> step = StepOf(kind, line);
+      if (!step) return Forged(number, fmt::format("a step of unknown kind '{:.40}'", kind));
+      if (const auto* upload = std::get_if<UploadStep>(&step->action)) {
+        uploaded += upload->data.size();
+        if (uploaded > limits.upload_bytes) return Forged(number, "too many bytes from the host");
+      }
+      std::vector<PlanStep>& steps = in_plan ? trace.steps : trace.preparation;
+      steps.push_back(*std::move(step));
+      if (steps.size() > limits.steps) return Forged(number, "too many steps");
+    }
+    if (!line.ok()) return Forged(number, line.error());
+  }
+  return trace;
+}
+
+}  // namespace kernelsmith

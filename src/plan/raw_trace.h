@@ -1,0 +1,39 @@
+// What the tracer's child sends: one trace with the addresses of its own process. The child is
+// hostile; nothing here is taken without a check.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "support/result.h"
+
+namespace kernelsmith {
+
+struct RawFinding {
+  std::string kind;
+  std::string message;
+  uint64_t site = 0;
+};
+
+struct RawTrace {
+  struct Buffer {
+    PlanBuffer buffer;
+    uint64_t address = 0;
+  };
+  std::vector<Buffer> buffers;
+  // Launches and uploads still hold raw bytes; their pointers are not known yet.
+  std::vector<PlanStep> preparation;
+  std::vector<PlanStep> steps;
+  std::vector<PlanTensor> outputs;
+  std::vector<RawFinding> findings;
+  std::vector<std::string> walls;  // of the sandbox
+  bool complete = false;           // the candidate returned from both calls
+};
+
+// An error means that it is not what an honest tracer writes.
+Result<RawTrace> ParseRawTrace(std::string_view text, const PlanLimits& limits);
+
+}  // namespace kernelsmith

@@ -1,0 +1,75 @@
+// Tracing: a candidate's host code runs in a sandboxed child process, and what it asks of the GPU
+// becomes a plan. It runs twice in each of two children that have other data and other addresses:
+// the first call is the preparation, the second the plan; what differs between the children shows
+// which bytes are pointers, and whether the plan depends on data.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+#include "plan/argument.h"
+#include "plan/plan.h"
+#include "support/result.h"
+#include "support/subprocess.h"
+
+namespace kernelsmith {
+
+// One fact about the host code that keeps it from having a plan.
+struct HostFinding {
+  enum class Kind {
+    kException,      // it threw: TORCH_CHECK, a CUDA error, wrong arguments
+    kCrash,          // a signal
+    kExit,           // it left the process
+    kTimeout,        // of its time limit
+    kOutput,         // too much output
+    kForbidden,      // a system call that the sandbox refuses: file, network, process, signal
+    kForged,         // what came back is no valid trace
+    kDataDependent,  // launches or sizes depend on the values of the inputs
+    kHostComputed,   // bytes computed by the host from the inputs go back to the GPU
+    kLaunchError,    // a call of the CUDA runtime failed
+    kUnsupported,    // more than the tracer can do; the message names it
+    kWrongResult,    // it returned what is no list of tensors on the GPU
+  };
+  Kind kind = Kind::kUnsupported;
+  std::string message;
+  SourceLocation where;  // in the candidate; file empty: not known
+};
+const char* Name(HostFinding::Kind kind);
+// True where the candidate itself is at fault; false where it is only more than we can do.
+bool Refutes(HostFinding::Kind kind);
+
+struct TraceOutcome {
+  std::optional<Plan> plan;           // none: the first finding says why
+  std::vector<HostFinding> findings;  // may be there beside a plan: refused system calls
+  std::string printed;                // what the candidate wrote to standard output and error
+  std::chrono::nanoseconds duration{0};
+};
+
+struct TraceOptions {
+  std::filesystem::path tracer;      // empty: kernelsmith-tracer beside this program
+  std::string function = "forward";  // what to call
+  std::chrono::milliseconds timeout{20'000};
+  uint64_t memory_bytes = uint64_t{4} << 30;          // host memory of the child
+  uint64_t device_memory_bytes = uint64_t{16} << 30;  // what cudaMalloc hands out
+  size_t max_reply = size_t{512} << 20;
+  // Shapes and dtypes of the results, for candidates whose launcher writes into given outputs.
+  std::vector<PlanTensor> results;
+  PlanLimits limits;
+};
+
+// `arguments` hold data on which the host code may look: values of the task's distribution. An
+// error means that tracing itself was not possible (no tracer program).
+Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
+                           const std::vector<CallArgument>& arguments, const TraceOptions& options,
+                           ProcessRunner& processes);
+
+// The place in the candidate of each site (PlanStep::site); those not found have an empty file.
+std::vector<SourceLocation> ResolveSites(const CompiledCandidate& candidate,
+                                         const std::vector<uint64_t>& sites,
+                                         ProcessRunner& processes);
+
+}  // namespace kernelsmith

@@ -1,0 +1,197 @@
+#include "plan/tracer/call.h"
+
+#include <cstring>
+
+#include "cudart/runtime.h"
+#include "plan/tracer/launcher.h"
+#include "plan/tracer/recorder.h"
+
+namespace kernelsmith::tracer {
+namespace {
+
+using cudart::Runtime;
+using light::Value;
+using nlohmann::json;
+
+// Tensors of the arguments so far, lists taken apart.
+uint32_t tensor_number = 0;
+
+bool ReadArgument(const json& described, const std::function<bool(void*, size_t)>& read,
+                  Value* value) {
+  const std::string kind = described["kind"];
+  if (kind == "none") {
+    *value = Value();
+  } else if (kind == "int") {
+    *value = described["value"].get<int64_t>();
+  } else if (kind == "float") {
+    // As bits: JSON has no infinities.
+    const auto bits = described["bits"].get<uint64_t>();
+    double number = 0;
+    std::memcpy(&number, &bits, sizeof number);
+    *value = number;
+  } else if (kind == "bool") {
+    *value = described["value"].get<bool>();
+  } else if (kind == "string") {
+    *value = described["value"].get<std::string>();
+  } else if (kind == "list") {
+    std::vector<Value> items;
+    for (const json& item : described["items"]) {
+      Value made;
+      if (!ReadArgument(item, read, &made)) return false;
+      items.push_back(std::move(made));
+    }
+    *value = Value::List(std::move(items));
+  } else if (kind == "tensor") {
+    const auto dtype = light::FromGraphDType(described["dtype"]);
+    if (!dtype) return false;
+    at::Tensor tensor =
+        light::MakeTensor(described["shape"].get<std::vector<int64_t>>(), *dtype, at::kCUDA,
+                          described["strides"].get<std::vector<int64_t>>());
+    const uint64_t bytes = tensor.get().storage->bytes;
+    void* memory = Runtime::Get().memory().HostAlias(tensor.get().storage->address, bytes);
+    if (bytes > 0 && (memory == nullptr || !read(memory, bytes))) return false;
+    TraceRecorder::Get().AddInput(tensor.get().storage->address, bytes, described["name"],
+                                  tensor_number++);
+    *value = tensor;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// The tensors of what the candidate returned; false if there is something else in it.
+bool Flatten(const Value& value, std::vector<at::Tensor>* tensors) {
+  switch (value.kind) {
+    case Value::Kind::kTensor:
+      tensors->push_back(value.tensor);
+      return true;
+    case Value::Kind::kList:
+    case Value::Kind::kTuple:
+      for (const Value& item : value.items) {
+        if (!Flatten(item, tensors)) return false;
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+void ReportResult(const Value& value) {
+  TraceRecorder& recorder = TraceRecorder::Get();
+  std::vector<at::Tensor> tensors;
+  // None among the results stands for a gradient that nobody asked for; void for results in place.
+  Value present = value;
+  if (present.kind == Value::Kind::kNone) present = Value::Tuple({});
+  std::erase_if(present.items, [](const Value& v) { return v.kind == Value::Kind::kNone; });
+  if (!Flatten(present, &tensors)) {
+    recorder.Finding("wrong_result", "the function returned something that is no tensor");
+    return;
+  }
+  json list = json::array();
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.is_cuda()) {
+      recorder.Finding("wrong_result", "the function returned a tensor on the CPU");
+      return;
+    }
+    list.push_back({{"d", light::GraphDType(tensor.scalar_type())},
+                    {"n", tensor.sizes().vec()},
+                    {"t", tensor.strides().vec()},
+                    {"at", recorder.Reference(reinterpret_cast<uint64_t>(tensor.data_ptr()))}});
+  }
+  recorder.Emit({{"s", "result"}, {"tensors", std::move(list)}});
+}
+
+std::string Signature(const light::RegisteredFunction& function) {
+  std::string text = function.name + "(";
+  for (size_t i = 0; i < function.arguments.size(); ++i) {
+    const light::ArgumentInfo& argument = function.arguments[i];
+    text += (i == 0 ? "" : ", ") + argument.name + ": " + argument.type;
+    if (argument.has_default) text += " = ...";
+  }
+  return text + ")";
+}
+
+const light::RegisteredFunction* Find(const std::string& name) {
+  const std::vector<light::RegisteredFunction>& functions = light::Functions();
+  for (const light::RegisteredFunction& function : functions) {
+    if (function.name == name) return &function;
+  }
+  // A module with one function leaves no doubt about which is meant.
+  return functions.size() == 1 ? &functions.front() : nullptr;
+}
+
+Value CallOnce(const light::RegisteredFunction& function, std::vector<Value> arguments) {
+  if (arguments.size() > function.arguments.size()) {
+    throw c10::TypeError("incompatible function arguments: " + Signature(function) + " got " +
+                         std::to_string(arguments.size()) + " arguments");
+  }
+  while (arguments.size() < function.arguments.size()) {
+    const light::ArgumentInfo& missing = function.arguments[arguments.size()];
+    if (!missing.has_default) {
+      throw c10::TypeError("incompatible function arguments: " + Signature(function) + " got " +
+                           std::to_string(arguments.size()) + " arguments");
+    }
+    arguments.push_back(missing.default_value);
+  }
+  return function.function(arguments);
+}
+
+void CallBoth(const json& request, std::vector<Value>& arguments) {
+  TraceRecorder& recorder = TraceRecorder::Get();
+  for (const std::function<void()>& initialise : light::Modules()) initialise();
+  std::function<Value()> call;
+  const std::string name = request["function"];
+  if (request["style"] == "launcher") {
+    call = BindLauncher(request, arguments);
+    if (!call) return;
+  } else {
+    const light::RegisteredFunction* function = Find(name);
+    if (function == nullptr) {
+      std::string known;
+      for (const auto& f : light::Functions()) known += (known.empty() ? "" : ", ") + f.name;
+      recorder.Finding("exception", "the module has no function '" + name + "'" +
+                                        (known.empty() ? "" : "; it has " + known));
+      return;
+    }
+    call = [function, &arguments] { return CallOnce(*function, arguments); };
+  }
+  recorder.Phase("preparation");
+  call();
+  recorder.Phase("plan");
+  const Value result = call();
+  const cudaError_t error = cudaGetLastError();
+  if (error != cudaSuccess) {
+    recorder.Finding("launch_error",
+                     std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error));
+    return;
+  }
+  ReportResult(result);
+  recorder.Emit({{"s", "done"}});
+}
+
+}  // namespace
+
+bool ReadArguments(const json& described, const std::function<bool(void*, size_t)>& read,
+                   std::vector<Value>* arguments) {
+  for (const json& one : described) {
+    Value value;
+    if (!ReadArgument(one, read, &value)) return false;
+    arguments->push_back(std::move(value));
+  }
+  return true;
+}
+
+void CallCandidate(const json& request, std::vector<Value>& arguments) {
+  TraceRecorder& recorder = TraceRecorder::Get();
+  try {
+    CallBoth(request, arguments);
+  } catch (const light::UnsupportedError& error) {
+    recorder.Finding("unsupported", error.what());
+  } catch (const std::exception& error) {
+    recorder.Finding("exception", error.what());
+  } catch (...) {
+    recorder.Finding("exception", "an exception that is no std::exception");
+  }
+}
+
+}  // namespace kernelsmith::tracer
