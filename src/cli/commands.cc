@@ -12,6 +12,7 @@ constexpr CommandEntry kCommands[] = {
     {"Tasks", AddTasks},
     {"Tasks", AddOps},
     {"Candidates", AddVerify},
+    {"Candidates", AddPlan},
     {"Kernels", AddRun},
     {"Kernels", AddLaunch},
     {"Set-up", AddDoctor},

@@ -15,6 +15,7 @@ void AddVerify(CLI::App& app, Session& session);
 void AddTasks(CLI::App& app, Session& session);
 void AddOps(CLI::App& app, Session& session);
 void AddLaunch(CLI::App& app, Session& session);
+void AddPlan(CLI::App& app, Session& session);
 void AddRun(CLI::App& app, Session& session);
 
 // All of them, in the order of the flow.
