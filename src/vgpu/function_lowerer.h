@@ -81,6 +81,9 @@ class FunctionLowerer {
   Status LowerLogic();
   Status LowerLop3();
 
+  // ---- lower_video.cc
+  Status LowerVideo();
+
   // ---- lower_move.cc
   Status LowerMov();
   Status LowerCvt();
@@ -115,6 +118,9 @@ class FunctionLowerer {
   Result<FrameRange> CallResult(const ptx::Operand& operand, const ptx::Variable* formal);
   Result<FrameRange> ScratchRange(const ptx::Operand& operand, const ptx::Variable* formal);
   Instruction FrameAccess(Op op, ptx::Type type, uint32_t offset, Operand reg);
+
+  // ---- lower_mbarrier.cc
+  Status LowerMbarrier();
 
   // ---- lower_matrix.cc
   Status LowerMma();

@@ -163,6 +163,21 @@ enum class ShuffleMode : uint8_t { kUp, kDown, kBfly, kIdx };
 enum class VoteMode : uint8_t { kAll, kAny, kUni, kBallot };
 enum class ReduxOp : uint8_t { kAdd, kMin, kMax, kAnd, kOr, kXor };
 
+// Instruction::variant of Op::kMbarrier.
+enum class MbarrierOp : uint8_t {
+  kInit,
+  kInval,
+  kArrive,
+  kArriveDrop,
+  kArriveExpect,
+  kArriveDropExpect,
+  kExpect,
+  kComplete,
+  kTest,
+  kTestParity,
+  kPendingCount,
+};
+
 // Instruction::variant of Op::kBarrier.
 enum class BarrierKind : uint8_t { kSync, kArrive };
 
@@ -172,6 +187,28 @@ struct MatrixInfo {
   const math::Fragment* fragment = nullptr;  // wmma.load, wmma.store
   bool row_major = true;
   bool transposed = false;  // ldmatrix, stmatrix
+};
+
+// The video instructions (vadd ... vset4): Function::videos[Instruction::target].
+struct VideoInfo {
+  enum class Kind : uint8_t { kAdd, kSub, kAbsdiff, kMin, kMax, kShl, kShr, kMad, kSet, kAverage };
+  enum class Second : uint8_t { kNone, kAdd, kMin, kMax };  // of the result and c
+  Kind kind = Kind::kAdd;
+  int parts = 1;  // 2, 4: halves or bytes at the same time
+  bool signed_a = false;
+  bool signed_b = false;
+  bool signed_d = false;
+  ptx::Selector a = ptx::Selector::kNone;
+  ptx::Selector b = ptx::Selector::kNone;
+  ptx::Selector d = ptx::Selector::kNone;  // the part of d that is written; the rest comes from c
+  bool sat = false;
+  bool wrap = false;  // shifts
+  ptx::Comparison comparison = ptx::Comparison::kNone;
+  Second second = Second::kNone;
+  int scale = 0;  // vmad: shift of the result, 7 or 15
+  bool plus_one = false;
+  bool negate_product = false;
+  bool negate_c = false;
 };
 
 // Functions that the engine provides.
@@ -190,6 +227,7 @@ struct Function {
   std::vector<CallSite> calls;
   std::vector<std::vector<uint32_t>> branch_targets;  // brx.idx
   std::vector<MatrixInfo> matrices;
+  std::vector<VideoInfo> videos;
   std::vector<CodeLocation> locations;
   std::vector<std::byte> constants;  // see ConstantData
 

@@ -62,7 +62,7 @@ Status FunctionLowerer::LowerAddSub(bool subtract, bool carry_in) {
   add.carry_out = mnemonic_->carry;
   KS_TRY(add.a, Source(1, type()));
   KS_TRY(add.b, Source(2, type()));
-  add.c = carry_in ? carry_ : PredicateConstant(false);
+  add.c = carry_in ? carry_ : PredicateConstant(subtract);  // see Carry in handlers/integer.cc
   add.d2 = carry_;
   KS_TRY(add.d, Destination(0, type()));
   return Append(add);

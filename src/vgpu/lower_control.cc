@@ -44,6 +44,17 @@ Status FunctionLowerer::Dispatch() {
       return LowerAtomic(true);
     case Opcode::kCpAsync:
       return LowerCpAsync();
+    case Opcode::kMbarrierInit:
+    case Opcode::kMbarrierInval:
+    case Opcode::kMbarrierExpectTx:
+    case Opcode::kMbarrierCompleteTx:
+    case Opcode::kMbarrierArrive:
+    case Opcode::kMbarrierArriveDrop:
+    case Opcode::kMbarrierTestWait:
+    case Opcode::kMbarrierTryWait:
+    case Opcode::kMbarrierPendingCount:
+    case Opcode::kCpAsyncMbarrierArrive:
+      return LowerMbarrier();
     case Opcode::kNanosleep:
     case Opcode::kCreatepolicy:
     case Opcode::kMembar:
@@ -103,6 +114,7 @@ Status FunctionLowerer::Dispatch() {
     case Opcode::kMovmatrix:
       return LowerLdmatrix();
     default:
+      if (in_->opcode() >= Opcode::kVadd && in_->opcode() <= Opcode::kVset4) return LowerVideo();
       return LowerArithmetic();
   }
 }

@@ -46,6 +46,11 @@ void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what) {
     fault.source = SourceLocationOf(function(), in);
     fault.instruction = TextOf(function(), in);
   }
+  if (kind == FaultKind::kAssert) {  // what CUDA prints, to the letter
+    fault.message = std::move(what);
+    launch->fault = std::move(fault);
+    return;
+  }
   fault.message = fmt::format("{} in kernel {}, block ({},{},{}), thread ({},{},{})", what,
                               fault.kernel, fault.block.x, fault.block.y, fault.block.z,
                               fault.thread.x, fault.thread.y, fault.thread.z);

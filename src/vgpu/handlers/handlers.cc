@@ -26,7 +26,8 @@ bool HasAvx2() {
 }
 #endif
 
-constexpr Finder kCommon[] = {FindAtomicHandler, FindWarpHandler, FindMatrixHandler};
+constexpr Finder kCommon[] = {FindAtomicHandler, FindWarpHandler, FindMatrixHandler, FindMbarrierHandler,
+                              FindVideoHandler};
 
 template <size_t kCount>
 Handler FindIn(const Finder (&finders)[kCount], const Instruction& instruction) {

@@ -37,5 +37,7 @@ KS_VGPU_HANDLER_FAMILIES
 Handler FindAtomicHandler(const Instruction& instruction);
 Handler FindWarpHandler(const Instruction& instruction);
 Handler FindMatrixHandler(const Instruction& instruction);
+Handler FindMbarrierHandler(const Instruction& instruction);
+Handler FindVideoHandler(const Instruction& instruction);
 
 }  // namespace kernelsmith::vgpu

@@ -11,6 +11,9 @@ namespace {
 
 using ptx::Type;
 
+// The flag is the adder's carry: after a subtraction it is set when there was no borrow. Chains of
+// subtractions cannot tell, but code that reads the flag by addc after subc can (the 128-bit
+// division that nvcc links in does).
 template <typename T, bool kSubtract>
 void Carry(Warp& w, const Instruction& in, uint32_t mask) {
   const T* a = w.Lanes<T>(in.a);
@@ -21,9 +24,9 @@ void Carry(Warp& w, const Instruction& in, uint32_t mask) {
   for (int i = 0; i < kWarpSize; ++i) {
     const bool bit = (carry_in >> i & 1) != 0;
     const auto result =
-        kSubtract ? math::SubBorrow(a[i], b[i], bit) : math::AddCarry(a[i], b[i], bit);
+        kSubtract ? math::SubBorrow(a[i], b[i], !bit) : math::AddCarry(a[i], b[i], bit);
     r.at[i] = result.value;
-    carry_out |= static_cast<uint32_t>(result.carry) << i;
+    carry_out |= static_cast<uint32_t>(result.carry != kSubtract) << i;
   }
   Commit(w.Lanes<T>(in.d), r, mask);
   if (in.carry_out) CommitPredicate(w.Predicate(in.d2), carry_out, mask);
