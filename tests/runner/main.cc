@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iostream>
 #include <set>
+#include <sstream>
 
 #include "runner/text_test.h"
 #include "support/exit_code.h"
@@ -135,15 +136,20 @@ class Runner {
     return text;
   }
 
-  // nvcc is slow, so its results are kept by the content of the source, of the .h and .cuh files
-  // beside it and in the folders above it up to the root of the tests, and of the command. Other
-  // headers are the toolkit's: nvcc's path stands for them.
+  // nvcc is slow, so its results are kept by the content of the source, of files that the flags
+  // name
+  // (%S/...), of the .h and .cuh files beside it and in the folders above it up to the root of the
+  // tests, and of the command. Other headers are the toolkit's: nvcc's path stands for them.
   Result<fs::path> Build(const fs::path& file, const std::string& text, const std::string& flags) {
     const std::string command =
         fmt::format("{} {} {}", Quote(options_.nvcc), kNvccFlags,
                     Substitute(flags, {{"S", Quote(file.parent_path().string())}}));
     uint64_t key = Hash(text, Hash(command));
     std::set<fs::path> headers;
+    std::istringstream words(flags);
+    for (std::string word; words >> word;) {
+      if (word.starts_with("%S/")) headers.insert(file.parent_path() / word.substr(3));
+    }
     for (fs::path folder = file.parent_path(); !folder.empty(); folder = folder.parent_path()) {
       for (const auto& entry : fs::directory_iterator(folder)) {
         if (entry.path().extension() == ".h" || entry.path().extension() == ".cuh") {
