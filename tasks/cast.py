@@ -8,7 +8,8 @@ dtypes = ["float32"]
 
 
 def forward(x, scale):
-    return (x * scale).to(torch.float16), (x * scale).to(torch.bfloat16)
+    scaled = x * scale
+    return scaled.to(torch.float16), scaled.to(torch.bfloat16)
 
 
 def arguments(count, scale=0.5):

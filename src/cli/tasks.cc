@@ -254,9 +254,9 @@ void AddTasks(CLI::App& app, Session& session) {
         KS_TRY(const std::vector<fs::path> paths, store.List(options->from));
         for (const fs::path& path : paths) names.push_back(path.string());
       }
-      return CheckTasks(
-          session, store, names,
-          {options->direction, options->group, options->dtype, options->mode, options->work});
+      return CheckTasks(session, store, names,
+                        {options->direction, options->group, options->dtype, options->mode,
+                         options->work, options->names.empty()});
     };
   });
 

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "tasks/filter.h"
 #include "verify/tolerance.h"
@@ -85,6 +87,12 @@ struct Row {
 Result<Row> CheckOne(TaskStore& store, const std::string& name, const CheckOptions& options,
                      uint64_t seed) {
   KS_TRY(const Task task, store.Load(name));
+  const TaskDirection direction =
+      options.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
+  if (options.skip_missing && std::find(task.directions.begin(), task.directions.end(),
+                                        direction) == task.directions.end()) {
+    return Row{.name = task.name, .state = "skipped"};
+  }
   KS_TRY(TaskRequest request, MakeRequest(task, options.direction, options.group, options.dtype));
   request.mode = options.mode;
   const int64_t work = options.work > 0 ? options.work : kFilterWork;
@@ -131,6 +139,7 @@ json RowJson(const Row& row) {
   result["findings"] = findings;
   result["scales"] = scales;
   result["depends_on"] = row.report.depends_on;
+  result["not_needed"] = row.report.not_needed;
   result["inconclusive"] = row.report.inconclusive;
   if (!row.report.algebra_missing.empty()) result["algebra"] = row.report.algebra_missing;
   return result;
@@ -141,6 +150,7 @@ void PrintRow(Session& session, const Row& row, bool details) {
                             : row.state == "weak"      ? "31"
                             : row.state == "redundant" ? "33"
                                                        : "35";
+  if (row.state == "skipped") return;
   session.out << fmt::format("{}  {}  {}\n", session.Paint(color, fmt::format("{:<11}", row.state)),
                              row.name, row.configuration);
   if (!row.error.empty()) {
@@ -164,6 +174,10 @@ void PrintRow(Session& session, const Row& row, bool details) {
   }
   session.out << fmt::format("             depends on {}\n",
                              fmt::join(row.report.depends_on, ", "));
+  if (!row.report.not_needed.empty()) {
+    session.out << fmt::format("             does not need {}\n",
+                               fmt::join(row.report.not_needed, ", "));
+  }
   for (const OutputScale& scale : row.report.scales) {
     session.out << fmt::format("             {}: rms {:.3g}, from {:.3g} to {:.3g}\n", scale.name,
                                scale.rms, scale.smallest, scale.largest);
@@ -238,7 +252,8 @@ Result<ExitCode> CheckTasks(Session& session, TaskStore& store,
     session.out << fmt::format("\n{} tasks: {}\n", names.size(), fmt::join(parts, ", "));
   }
   if (counts.contains("weak")) return kExitRefuted;
-  const bool all_known = counts["strong"] + counts["redundant"] == static_cast<int>(names.size());
+  const bool all_known =
+      counts["strong"] + counts["redundant"] + counts["skipped"] == static_cast<int>(names.size());
   return all_known ? kExitOk : kExitInconclusive;
 }
 

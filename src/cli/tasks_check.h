@@ -12,6 +12,7 @@ struct CheckOptions {
   std::string dtype;
   std::string mode;
   int64_t work = 0;
+  bool skip_missing = false;  // leave out tasks without this direction, without a word
 };
 
 // The configuration of `group`, which may also be a configuration's name.

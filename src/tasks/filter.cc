@@ -43,6 +43,19 @@ Values Doubles(const Tensor<T>& tensor) {
   return values;
 }
 
+// Did a result change by more than rounding?
+bool Moved(const Values& a, const Values& b) {
+  double largest = 0;
+  for (const double value : b) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  }
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) != std::isnan(b[i])) return true;
+    if (std::abs(a[i] - b[i]) > 1e-9 * largest) return true;
+  }
+  return false;
+}
+
 // The results of a graph by name, in float64.
 using Outputs = std::map<std::string, Values>;
 
@@ -257,6 +270,7 @@ Result<Filter::Draw> Filter::DrawSymbols(const TensorMap& values, uint64_t seed)
       hash.Add(s.has(kHasP) ? s.p : 0);
       hash.Add(s.has(kHasQ) ? s.q : 0);
       hash.Add(s.has(kHasLog) ? s.a : 0);
+      hash.Add(s.has(kHasLog) ? s.den : 0);
     }
     draw.keys[node] = FormatShape(tensor.shape) + hash.Text();
     draw.constant[node] = constant;
@@ -316,7 +330,8 @@ void Filter::Redundancy(const Draw& one, const Draw& two) {
     if (one.keys[i].empty() || two.keys[i].empty()) continue;
     const std::string where = node.where.empty() ? "" : " (" + node.where + ")";
     const bool trivial = node.kind != NodeKind::kOperator || IsTrivial(node.op);
-    if (one.constant[i] && two.constant[i]) {
+    // Other inputs under another algebra, and still the same field elements.
+    if ((one.constant[i] && two.constant[i]) || one.keys[i] == two.keys[i]) {
       if (!trivial && from_input[i]) {
         report_.findings.push_back(
             {FindingKind::kConstantWork,
@@ -355,13 +370,18 @@ Status Filter::Algebra() {
       TensorMap values = sample_.values;
       values[node.name] = replacement->second;
       KS_TRY(const Outputs got, kernelsmith::Run(graph_, values));
-      for (const std::string& result : results_) numeric |= got.at(result) != exact_.at(result);
+      for (const std::string& result : results_)
+        numeric |= Moved(got.at(result), exact_.at(result));
     }
     const std::optional<bool> first = one->influence[p], second = two->influence[p];
     if (first.value_or(false) || second.value_or(false) || numeric) {
       report_.depends_on.push_back(node.name);
       any_influence = true;
     } else if (!IsFloat(node.outputs[0]->dtype) || (first.has_value() && second.has_value())) {
+      if (graph_.backward && node.role != PlaceholderRole::kTangent) {
+        report_.not_needed.push_back(node.name);
+        continue;
+      }
       const char* const what = node.role == PlaceholderRole::kInput       ? "input"
                                : node.role == PlaceholderRole::kTangent   ? "gradient"
                                : node.role == PlaceholderRole::kParameter ? "parameter"

@@ -60,7 +60,9 @@ struct OutputScale {
 struct TaskReport {
   std::vector<NegativeControl> controls;
   std::vector<TaskFinding> findings;
-  std::vector<std::string> depends_on;    // proved, by placeholder
+  std::vector<std::string> depends_on;  // proved, by placeholder
+  // Without influence, as a backward's arguments may be: the gradient of a sum needs no terms.
+  std::vector<std::string> not_needed;
   std::vector<std::string> inconclusive;  // placeholders for which neither was shown
   std::vector<OutputScale> scales;
   std::string algebra_missing;  // why there was no algebra; empty: there was
