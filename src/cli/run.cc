@@ -126,9 +126,10 @@ void AddRun(CLI::App& app, Session& session) {
   command->add_option("--gpu", options->gpu, "GPU to pose as: h100 (default), a100, l4, ...");
   command->add_option("--watchdog", options->watchdog_seconds,
                       "Seconds after which a kernel that only spins is ended; 0: never");
-  // Everything from the program's name on is the program's.
+  // Everything from the program's name on is the program's: none of it falls through to the
+  // options of kernelsmith itself.
   command->prefix_command();
-  command->usage("kernelsmith run [--gpu NAME] [--watchdog SECONDS] PROGRAM [ARGUMENTS...]");
+  command->fallthrough(false);
   command->callback([&session, command, options] {
     session.action = [&session, options, rest = command->remaining()] {
       return Run(session, *options, rest);
