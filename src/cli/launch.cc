@@ -108,7 +108,7 @@ class Launcher {
       if (entry != nullptr) return entry;
     }
     std::string names;
-    for (const vgpu::EntryInfo* entry : module_->Entries()) names += "\n  " + entry->name;
+    for (const vgpu::EntryInfo* entry : module_->Entries()) names += " " + entry->name;
     if (!options_.kernel.empty()) {
       return InvalidInput(fmt::format("no kernel '{}' in {}; there is:{}", options_.kernel,
                                       options_.files[0], names.empty() ? " none" : names));
