@@ -1,6 +1,6 @@
 // libFuzzer over PTX text. Besides crashes and hangs it looks for trees that do not print to text
 // with the same tree.
-//   ks_ptx_parser_fuzz -dict=... <folder of seeds, e.g. tests/ptx_syntax/corpus>
+//   ks_ptx_parser_fuzz <new folder> tests/ptx_syntax/corpus tests/ptx_syntax/malformed
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

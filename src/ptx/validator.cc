@@ -4,26 +4,11 @@
 #include <optional>
 
 #include "ptx/fragments.h"
+#include "ptx/operand_checker.h"
 #include "ptx/operand_rules.h"
-#include "ptx/special_registers.h"
-#include "support/diagnostic.h"
 
 namespace kernelsmith::ptx {
 namespace {
-
-struct Mismatch {
-  Position where;
-  std::string message;
-  // How far the instruction fitted the form: of several forms the furthest gives the message.
-  int rank = 1;
-};
-using Check = std::optional<Mismatch>;
-
-std::string Quoted(std::string_view text) {
-  return "'" + EscapeForTerminal(text.substr(0, 80)) + "'";
-}
-
-bool IsVideo(Opcode opcode) { return opcode >= Opcode::kVadd && opcode <= Opcode::kVset4; }
 
 // "sm_90a" to 90 and 'a'.
 struct Architecture {
@@ -52,6 +37,7 @@ class Validator {
   void Run() {
     for (const Function& function : module_.functions) {
       function_ = &function;
+      operands_.emplace(module_, function);
       for (const TargetList& list : function.target_lists) CheckTargetList(list);
       for (const Instruction& instruction : function.instructions) {
         if (reporter_.full()) return;
@@ -74,8 +60,9 @@ class Validator {
   }
 
   Check CheckInstruction(const Instruction& instruction) {
-    if (instruction.guard && (instruction.guard.symbol.kind != SymbolKind::kRegister ||
-                              RegisterOf(instruction.guard.symbol).type != Type::kPred)) {
+    if (instruction.guard &&
+        (instruction.guard.symbol.kind != SymbolKind::kRegister ||
+         function_->registers[instruction.guard.symbol.index].type != Type::kPred)) {
       return Mismatch{instruction.where,
                       "guard " + Quoted(instruction.guard.name) + " is no predicate register"};
     }
@@ -125,274 +112,13 @@ class Validator {
 
   Check CheckOperands(const Instruction& instruction, const OperandRules& rules) {
     for (size_t i = 0; i < rules.operands.size(); ++i) {
-      if (Check mismatch = CheckOperand(instruction, rules.operands[i], instruction.operands[i])) {
+      if (Check mismatch =
+              operands_->CheckOperand(instruction, rules.operands[i], instruction.operands[i])) {
         mismatch->rank += 2 * static_cast<int>(i);
         return mismatch;
       }
     }
     return std::nullopt;
-  }
-
-  static Mismatch Expected(const Operand& operand, const std::string& what) {
-    return {operand.where, "expected " + what, 0};
-  }
-
-  Check CheckOperand(const Instruction& instruction, const OperandRule& rule,
-                     const Operand& operand) const {
-    if (operand.kind == OperandKind::kPair) {
-      if (!rule.has_second) return Expected(operand, "one operand, not a pair");
-      if (Check mismatch = CheckSingle(instruction, rule, operand.elements[0])) return mismatch;
-      OperandRule second;
-      second.role = OperandRole::kPredicate;
-      second.type = Type::kPred;
-      return CheckSingle(instruction, second, operand.elements[1]);
-    }
-    if (rule.has_second && !rule.second_optional) return Expected(operand, "a pair 'a|b'");
-    return CheckSingle(instruction, rule, operand);
-  }
-
-  Check CheckSingle(const Instruction& instruction, const OperandRule& rule,
-                    const Operand& operand) const {
-    if (operand.negated && !rule.negatable) {
-      return Mismatch{operand.where, "this operand cannot be negated"};
-    }
-    if (operand.selector != Selector::kNone && operand.kind == OperandKind::kName &&
-        operand.selector < Selector::kX && !IsVideo(instruction.opcode())) {
-      return Mismatch{operand.where, "only video instructions select bytes of registers"};
-    }
-    switch (rule.role) {
-      case OperandRole::kSource:
-        return CheckWidth(rule, operand, false);
-      case OperandRole::kRegister:
-        return CheckWidth(rule, operand, true);
-      case OperandRole::kPredicate:
-        if (operand.kind == OperandKind::kSink) return std::nullopt;
-        if (operand.kind == OperandKind::kInteger && &operand != &instruction.operands[0]) {
-          return std::nullopt;
-        }
-        return CheckScalar(rule, operand, false);
-      case OperandRole::kConstant:
-        if (operand.kind == OperandKind::kInteger) return std::nullopt;
-        return Expected(operand, "an integer constant");
-      case OperandRole::kAddress:
-        return CheckAddress(instruction, operand);
-      case OperandRole::kVector:
-        return CheckAnyVector(instruction, rule, operand);
-      case OperandRole::kLabel:
-        if (operand.symbol.kind == SymbolKind::kLabel) return std::nullopt;
-        return Expected(operand, "a label");
-      case OperandRole::kTargetList:
-        if (operand.symbol.kind == SymbolKind::kTargetList) return std::nullopt;
-        return Expected(operand, "the name of a .branchtargets list");
-      case OperandRole::kSymbol:
-        switch (operand.symbol.kind) {
-          case SymbolKind::kLocalVariable:
-          case SymbolKind::kParameter:
-          case SymbolKind::kReturn:
-          case SymbolKind::kLabel:
-          case SymbolKind::kGlobalVariable:
-          case SymbolKind::kFunction:
-            return std::nullopt;
-          default:
-            return Expected(operand, "a variable, a function or a label");
-        }
-    }
-    return std::nullopt;
-  }
-
-  Check CheckWidth(const OperandRule& rule, const Operand& operand, bool writes) const {
-    if (rule.vector_width == 1) return CheckScalar(rule, operand, writes);
-    const auto width = static_cast<size_t>(rule.vector_width);
-    if (operand.IsRegister() && operand.selector == Selector::kNone) {
-      const Register* reg = FindRegister(operand);
-      if (reg != nullptr && reg->vector_width == rule.vector_width) return std::nullopt;
-    }
-    if (operand.kind != OperandKind::kVector || operand.elements.size() != width) {
-      return Expected(operand, "a vector of " + std::to_string(width) + " elements");
-    }
-    for (const Operand& element : operand.elements) {
-      if (Check mismatch = CheckScalar(rule, element, writes)) return mismatch;
-    }
-    return std::nullopt;
-  }
-
-  Check CheckAnyVector(const Instruction& instruction, const OperandRule& rule,
-                       const Operand& operand) const {
-    if (operand.kind != OperandKind::kVector) {
-      // mov needs the braces to tell a vector from a plain operand.
-      if (instruction.opcode() == Opcode::kMov && instruction.mnemonic->vector_width == 1) {
-        return Expected(operand, "a vector in braces");
-      }
-      if (const Register* reg = FindRegister(operand);
-          reg != nullptr && reg->vector_width != 1 && operand.selector == Selector::kNone) {
-        return CheckType(rule, operand, reg->type);
-      }
-      return CheckScalar(rule, operand, false);
-    }
-    int bits = 0;
-    for (const Operand& element : operand.elements) {
-      if (element.kind == OperandKind::kVector || element.kind == OperandKind::kAddress) {
-        return Expected(element, "a register");
-      }
-      if (Check mismatch = CheckScalar(rule, element, false)) return mismatch;
-      if (const Register* reg = FindRegister(element)) bits += BitsOf(reg->type);
-    }
-    if (instruction.opcode() == Opcode::kMov && instruction.mnemonic->vector_width == 1) {
-      return CheckPacking(instruction, operand, bits);
-    }
-    return std::nullopt;
-  }
-
-  // mov.b64 %rd1, {%r1, %r2}: the parts must make up the whole. Constants and _ take what is left.
-  static Check CheckPacking(const Instruction& instruction, const Operand& operand, int bits) {
-    const int whole = BitsOf(instruction.mnemonic->LastType());
-    const size_t count = operand.elements.size();
-    bool all_registers = true;
-    for (const Operand& element : operand.elements) all_registers &= element.IsRegister();
-    if ((count == 2 || count == 4) && (all_registers ? bits == whole : bits < whole)) {
-      return std::nullopt;
-    }
-    return Mismatch{operand.where,
-                    "the elements do not make up " + std::to_string(whole) + " bits"};
-  }
-
-  Check CheckScalar(const OperandRule& rule, const Operand& operand, bool writes) const {
-    switch (operand.kind) {
-      case OperandKind::kSink:
-        return std::nullopt;
-      case OperandKind::kInteger:
-        if (writes) return Expected(operand, "a register");
-        return std::nullopt;
-      case OperandKind::kFloat:
-        if (writes) return Expected(operand, "a register");
-        if (rule.any_type || rule.type == Type::kNone || IsFloat(rule.type) ||
-            KindOf(rule.type) == TypeKind::kBits) {
-          return std::nullopt;
-        }
-        return Expected(operand, "an integer, for the type is " + std::string(NameOf(rule.type)));
-      case OperandKind::kSpecialRegister:
-        if (writes) return Mismatch{operand.where, "special registers cannot be written"};
-        return CheckSpecial(rule, operand);
-      case OperandKind::kName:
-        break;
-      default:
-        return Expected(operand, "a register" + std::string(writes ? "" : " or a constant"));
-    }
-    const Symbol& symbol = operand.symbol;
-    if (symbol.kind == SymbolKind::kParameter || symbol.kind == SymbolKind::kReturn) {
-      const Variable& parameter = symbol.kind == SymbolKind::kParameter
-                                      ? function_->parameters[symbol.index]
-                                      : function_->returns[symbol.index];
-      if (parameter.space == Space::kReg) return CheckType(rule, operand, parameter.type);
-    }
-    const Register* reg = FindRegister(operand);
-    if (reg == nullptr)
-      return Expected(operand, "a register, " + Quoted(operand.name) + " is none");
-    if (reg->vector_width != 1 && operand.selector == Selector::kNone && rule.vector_width == 1) {
-      return Expected(operand, "one element, " + Quoted(operand.name) + " is a vector");
-    }
-    if (operand.integer != 0 && operand.selector != Selector::kMask) {
-      return Mismatch{operand.where, "an offset is possible in addresses only"};
-    }
-    return CheckType(rule, operand, reg->type);
-  }
-
-  static Check CheckSpecial(const OperandRule& rule, const Operand& operand) {
-    const std::string_view name = operand.name;
-    const SpecialRegister* special = FindSpecialRegister(name.substr(0, name.find('.')));
-    if (special == nullptr || rule.any_type || rule.type == Type::kNone) return std::nullopt;
-    if (!special->components.empty() && operand.selector == Selector::kNone) {
-      return Expected(operand, "one component of " + Quoted(operand.name));
-    }
-    const bool predicate = special->type == Type::kPred;
-    // Old code reads 32-bit special registers as 16 bits, and %gridid as 32.
-    if (predicate != (rule.type == Type::kPred) || IsFloat(rule.type)) {
-      return Expected(operand, "a value of type " + std::string(NameOf(rule.type)));
-    }
-    return std::nullopt;
-  }
-
-  // The ISA's rules of agreement: sizes equal (or larger registers where the instruction allows),
-  // untyped bits agree with everything, signed with unsigned, floats with floats only.
-  static Check CheckType(const OperandRule& rule, const Operand& operand, Type actual) {
-    if (rule.any_type || rule.type == Type::kNone) return std::nullopt;
-    const int bits = BitsOf(actual);
-    const bool predicate = actual == Type::kPred;
-    bool fits = predicate == (rule.type == Type::kPred);
-    if (fits && !predicate) {
-      // Registers narrower than 16 bits are rare: 8-bit values live in 16-bit ones.
-      fits = bits == rule.bits || (bits > rule.bits && (rule.wider || rule.bits < 16));
-      // Floats stand for themselves: a wider register holds no narrower float, except as bits.
-      const TypeKind kind = KindOf(actual);
-      const bool integer = kind == TypeKind::kUnsigned || kind == TypeKind::kSigned;
-      const TypeKind expected = KindOf(rule.type);
-      const bool integer_expected =
-          expected == TypeKind::kUnsigned || expected == TypeKind::kSigned;
-      if (IsFloat(rule.type) && integer && rule.bits >= 32) fits = false;
-      if (integer_expected && IsFloat(actual)) fits = false;
-    }
-    if (fits) return std::nullopt;
-    return Mismatch{operand.where,
-                    Quoted(operand.name) + " has type " + std::string(NameOf(actual)) +
-                        ", expected " +
-                        (rule.bits != BitsOf(rule.type) ? std::to_string(rule.bits) + " bits"
-                                                        : std::string(NameOf(rule.type)))};
-  }
-
-  Check CheckAddress(const Instruction& instruction, const Operand& operand) const {
-    if (operand.kind != OperandKind::kAddress) {
-      // An element of an array by its number: a[3].
-      if (operand.has_index && VariableOf(operand.symbol) != nullptr) return std::nullopt;
-      return Expected(operand, "an address in brackets");
-    }
-    if (operand.elements.size() != 1) return Expected(operand, "a single address");
-    const Operand& base = operand.elements[0];
-    if (base.kind == OperandKind::kInteger) return std::nullopt;
-    if (const Register* reg = FindRegister(base)) {
-      const int bits = BitsOf(reg->type);
-      if ((bits == 32 || bits == 64) && !IsFloat(reg->type)) return std::nullopt;
-      return Expected(
-          base, "an address, " + Quoted(base.name) + " has type " + std::string(NameOf(reg->type)));
-    }
-    const Variable* variable = VariableOf(base.symbol);
-    if (variable == nullptr || base.kind != OperandKind::kName) {
-      return Expected(base, "a register, a variable or a number");
-    }
-    if (variable->space == Space::kReg) return std::nullopt;
-    return CheckSpace(instruction, base, *variable);
-  }
-
-  static Space Broad(Space space) {
-    switch (space) {
-      case Space::kSharedCta:
-      case Space::kSharedCluster:
-        return Space::kShared;
-      case Space::kParamEntry:
-      case Space::kParamFunc:
-        return Space::kParam;
-      default:
-        return space;
-    }
-  }
-
-  // Only where one state space belongs to the one address.
-  static Check CheckSpace(const Instruction& instruction, const Operand& base,
-                          const Variable& variable) {
-    switch (instruction.opcode()) {
-      case Opcode::kLd:
-      case Opcode::kLdu:
-      case Opcode::kSt:
-      case Opcode::kAtom:
-      case Opcode::kRed:
-        break;
-      default:
-        return std::nullopt;
-    }
-    const Space space = instruction.mnemonic->SpaceAt(0);
-    if (space == Space::kNone || Broad(space) == variable.space) return std::nullopt;
-    return Mismatch{base.where, Quoted(base.name) + " is in " +
-                                    std::string(NameOf(variable.space)) +
-                                    ", the instruction accesses " + std::string(NameOf(space))};
   }
 
   Check CheckMeaning(const Instruction& instruction) const {
@@ -418,7 +144,7 @@ class Validator {
       }
       for (size_t k = 0; k < count; ++k) {
         const Operand& element = is_vector ? operand.elements[k] : operand;
-        const Register* reg = FindRegister(element);
+        const Register* reg = operands_->FindRegister(element);
         if (reg != nullptr && (BitsOf(reg->type) != fragment->bits || reg->vector_width != 1)) {
           return Expected(element, "a register of " + std::to_string(fragment->bits) + " bits");
         }
@@ -474,7 +200,7 @@ class Validator {
     }
     for (size_t i = 0; i < given; ++i) {
       const Operand& actual = list->elements[i];
-      const Variable* variable = VariableOf(actual.symbol);
+      const Variable* variable = operands_->VariableOf(actual.symbol);
       if (actual.kind == OperandKind::kName && variable == nullptr && !actual.IsRegister()) {
         return Expected(actual, "a .param variable, a register or a constant");
       }
@@ -488,32 +214,11 @@ class Validator {
     return std::nullopt;
   }
 
-  const Register& RegisterOf(const Symbol& symbol) const {
-    return function_->registers[symbol.index];
-  }
-  const Register* FindRegister(const Operand& operand) const {
-    return operand.IsRegister() ? &RegisterOf(operand.symbol) : nullptr;
-  }
-  // Null: the symbol is no variable.
-  const Variable* VariableOf(const Symbol& symbol) const {
-    switch (symbol.kind) {
-      case SymbolKind::kLocalVariable:
-        return &function_->variables[symbol.index];
-      case SymbolKind::kParameter:
-        return &function_->parameters[symbol.index];
-      case SymbolKind::kReturn:
-        return &function_->returns[symbol.index];
-      case SymbolKind::kGlobalVariable:
-        return &module_.variables[symbol.index];
-      default:
-        return nullptr;
-    }
-  }
-
   const Module& module_;
   Reporter& reporter_;
   Architecture architecture_;
-  const Function* function_ = nullptr;
+  const Function* function_ = nullptr;      // the one at hand
+  std::optional<OperandChecker> operands_;  // of that function
   OperandRulesCache rules_;
 };
 
