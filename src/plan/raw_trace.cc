@@ -268,6 +268,9 @@ Result<RawTrace> ParseRawTrace(std::string_view text, const PlanLimits& limits) 
       if (has_result) return Forged(number, "a second result");
       has_result = true;
       trace.outputs = line.Tensors("tensors");
+    } else if (kind == "data") {
+      if (trace.data.size() >= trace.outputs.size()) return Forged(number, "data of no output");
+      trace.data.push_back(line.Bytes("hex"));
     } else if (kind == "done") {
       if (!has_result) return Forged(number, "no result before the end");
       trace.complete = true;

@@ -28,6 +28,7 @@ struct RawTrace {
   std::vector<PlanStep> preparation;
   std::vector<PlanStep> steps;
   std::vector<PlanTensor> outputs;
+  std::vector<std::vector<std::byte>> data;  // of the outputs, if the request asked for it
   std::vector<RawFinding> findings;
   std::vector<std::string> walls;  // of the sandbox
   bool complete = false;           // the candidate returned from both calls

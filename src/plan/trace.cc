@@ -133,6 +133,7 @@ std::string MakeRequest(const CompiledCandidate& candidate,
                        {"hints", LauncherHints(candidate.text)},
                        {"memory", options.memory_bytes},
                        {"device_memory", options.device_memory_bytes},
+                       {"direct", options.direct && number == 0},
                        // A distance that no difference of two mappings is likely to have.
                        {"shift", number == 0 ? 0 : 0x51b5000}};
   const std::string text = header.dump();
@@ -282,6 +283,7 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
     sites.insert(sites.end(), b.sites.begin(), b.sites.end());
   }
   if (a.trace && b.trace) {
+    outcome.direct = a.trace->data;
     Merged merged = MergeTraces(*a.trace, *b.trace);
     if (merged.problem) {
       outcome.findings.push_back({merged.problem->kind == MergeProblem::Kind::kDataDependent

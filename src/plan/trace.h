@@ -43,7 +43,9 @@ const char* Name(HostFinding::Kind kind);
 bool Refutes(HostFinding::Kind kind);
 
 struct TraceOutcome {
-  std::optional<Plan> plan;           // none: the first finding says why
+  std::optional<Plan> plan;  // none: the first finding says why
+  // TraceOptions::direct: what the candidate's own run gave, row-major, as the plan lists outputs.
+  std::vector<std::vector<std::byte>> direct;
   std::vector<HostFinding> findings;  // may be there beside a plan: refused system calls
   std::string printed;                // what the candidate wrote to standard output and error
   std::chrono::nanoseconds duration{0};
@@ -58,6 +60,7 @@ struct TraceOptions {
   size_t max_reply = size_t{512} << 20;
   // Shapes and dtypes of the results, for candidates whose launcher writes into given outputs.
   std::vector<PlanTensor> results;
+  bool direct = false;  // run the candidate's kernels in the child too, and give its results
   PlanLimits limits;
 };
 

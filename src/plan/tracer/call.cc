@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cudart/runtime.h"
+#include "plan/argument.h"
 #include "plan/tracer/launcher.h"
 #include "plan/tracer/recorder.h"
 
@@ -76,7 +77,25 @@ bool Flatten(const Value& value, std::vector<at::Tensor>* tensors) {
   }
 }
 
-void ReportResult(const Value& value) {
+// The results' own bytes, for tests that compare a replay with the direct run.
+void ReportData(const std::vector<at::Tensor>& tensors) {
+  TraceRecorder& recorder = TraceRecorder::Get();
+  recorder.Run();
+  for (const at::Tensor& tensor : tensors) {
+    const auto* data = static_cast<const std::byte*>(Runtime::Get().memory().HostAlias(
+        tensor.get().storage->address, tensor.get().storage->bytes));
+    const auto offset =
+        reinterpret_cast<uint64_t>(tensor.data_ptr()) - tensor.get().storage->address;
+    const std::vector<std::byte> dense =
+        data == nullptr
+            ? std::vector<std::byte>()
+            : GatherElements(data + offset, tensor.sizes().vec(), tensor.strides().vec(),
+                             static_cast<int64_t>(tensor.element_size()));
+    recorder.Emit({{"s", "data"}, {"hex", Hex(dense.data(), dense.size())}});
+  }
+}
+
+void ReportResult(const Value& value, bool direct) {
   TraceRecorder& recorder = TraceRecorder::Get();
   std::vector<at::Tensor> tensors;
   // None among the results stands for a gradient that nobody asked for; void for results in place.
@@ -99,6 +118,7 @@ void ReportResult(const Value& value) {
                     {"at", recorder.Reference(reinterpret_cast<uint64_t>(tensor.data_ptr()))}});
   }
   recorder.Emit({{"s", "result"}, {"tensors", std::move(list)}});
+  if (direct) ReportData(tensors);
 }
 
 std::string Signature(const light::RegisteredFunction& function) {
@@ -165,7 +185,7 @@ void CallBoth(const json& request, std::vector<Value>& arguments) {
                      std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error));
     return;
   }
-  ReportResult(result);
+  ReportResult(result, request["direct"].get<bool>());
   recorder.Emit({{"s", "done"}});
 }
 

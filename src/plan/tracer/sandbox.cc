@@ -129,8 +129,12 @@ void OnRefusal(int, siginfo_t* info, void* context) {
     path = reinterpret_cast<const char*>(registers[argument == 0 ? REG_RDI : REG_RSI]);
   }
   state->uc_mcontext.gregs[REG_RAX] = -EPERM;
-  // The C++ library reads this to count cores.
-  if (path != nullptr && std::strncmp(path, "/sys/devices/system/cpu", 23) == 0) return;
+  // The C library reads these to count cores.
+  if (path != nullptr &&
+      (std::strncmp(path, "/sys/devices/system/cpu", 23) == 0 ||
+       std::strcmp(path, "/proc/stat") == 0 || std::strcmp(path, "/proc/cpuinfo") == 0)) {
+    return;
+  }
   if (reports.fetch_add(1) >= 20) return;
   char line[512];
   size_t length = 0;

@@ -229,6 +229,7 @@ Tensor layer_norm(const Tensor& input, IntArrayRef shape, const std::optional<Te
                   const std::optional<Tensor>& bias = {}, double eps = 1e-5);
 Tensor embedding(const Tensor& weight, const Tensor& indices);
 
+inline std::optional<Device> device_of(const Tensor& self) { return self.device(); }
 inline int64_t numel(const Tensor& self) { return self.numel(); }
 inline bool is_floating_point(const Tensor& self) { return self.is_floating_point(); }
 std::vector<int64_t> infer_size(IntArrayRef a, IntArrayRef b);

@@ -1,0 +1,125 @@
+#include "plan/merge.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "support/rng.h"
+
+namespace kernelsmith {
+namespace {
+
+std::string HexWord(uint64_t word) {
+  std::string text;
+  for (int i = 0; i < 8; ++i) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    const auto byte = static_cast<unsigned>(word >> (8 * i) & 255);
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+// A trace as a child at `base` writes it: an input, an output, one launch.
+std::string Text(uint64_t base, uint64_t number = 5, const std::string& kernel = "k") {
+  const std::string a = std::to_string(base);
+  const std::string b = std::to_string(base + 0x10000);
+  return R"({"s":"buffer","i":0,"a":)" + a +
+         R"(,"n":64,"kind":"input","name":"x","arg":0})"
+         "\n"
+         R"({"s":"phase","p":"preparation"})"
+         "\n"
+         R"({"s":"phase","p":"plan"})"
+         "\n"
+         R"({"s":"buffer","i":1,"a":)" +
+         b +
+         R"(,"n":64,"kind":"workspace"})"
+         "\n"
+         R"({"s":"launch","k":")" +
+         kernel +
+         R"(","g":[1,1,1],"b":[32,1,1],"c":[1,1,1],"m":0,)"
+         R"("coop":false,"p":")" +
+         HexWord(base + 16) + HexWord(base + 0x10040) + HexWord(number) +
+         R"(","st":0,"at":99})"
+         "\n"
+         R"({"s":"result","tensors":[{"d":"float32","n":[16],"t":[1],"at":[1,0]}]})"
+         "\n"
+         R"({"s":"done"})"
+         "\n";
+}
+
+RawTrace Parse(const std::string& text) {
+  auto trace = ParseRawTrace(text, {});
+  EXPECT_TRUE(trace.ok()) << (trace.ok() ? "" : trace.error().message());
+  return trace.ok() ? *trace : RawTrace{};
+}
+
+TEST(Merge, PointersAreWhatDiffers) {
+  const Merged merged = MergeTraces(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000)));
+  ASSERT_FALSE(merged.problem.has_value()) << merged.problem->message;
+  const auto& launch = std::get<LaunchStep>(merged.plan.steps.at(0).action);
+  // One pointer into the input, one past the end of the workspace, and a number that is none.
+  const std::vector<PointerPatch> expected{{0, {0, 16}}, {8, {1, 64}}};
+  EXPECT_EQ(launch.pointers, expected);
+  EXPECT_EQ(launch.parameters[16], std::byte{5});
+  EXPECT_TRUE(Validate(merged.plan).ok());
+}
+
+TEST(Merge, NumbersThatDifferAreComputedFromData) {
+  const Merged merged = MergeTraces(Parse(Text(0x7000'0000, 5)), Parse(Text(0x7123'4000, 6)));
+  ASSERT_TRUE(merged.problem.has_value());
+  EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kHostComputed);
+  EXPECT_EQ(merged.problem->site, 99u);
+}
+
+TEST(Merge, AnotherKernelIsDataDependent) {
+  const Merged merged =
+      MergeTraces(Parse(Text(0x7000'0000, 5, "k")), Parse(Text(0x7123'4000, 5, "other")));
+  ASSERT_TRUE(merged.problem.has_value());
+  EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kDataDependent);
+}
+
+TEST(Merge, PreparationGoesWhenNothingOfItIsUsed) {
+  const Merged merged = MergeTraces(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000)));
+  EXPECT_TRUE(merged.plan.preparation.empty());
+}
+
+TEST(RawTrace, RefusesWhatNoTracerWrites) {
+  const std::string good = Text(0x7000'0000);
+  for (const std::string& bad :
+       {std::string("nonsense\n"), std::string("[]\n"), std::string("{}\n"), good + good,
+        std::string("{\"s\":\"done\"}\n"), good.substr(0, good.size() - 5),
+        std::string("{\"s\":\"buffer\",\"i\":7,\"a\":0,\"n\":1,\"kind\":\"input\"}\n"),
+        std::string("{\"s\":\"fill\",\"to\":[-1,0],\"v\":0}\n"),
+        std::string("{\"s\":\"dance\"}\n")}) {
+    EXPECT_FALSE(ParseRawTrace(bad, {}).ok()) << bad;
+  }
+  EXPECT_FALSE(ParseRawTrace(good, {.buffers = 1}).ok());
+}
+
+TEST(RawTrace, RandomChangesNeverCrash) {
+  const std::string text = Text(0x7000'0000);
+  const RawTrace other = Parse(Text(0x7123'4000));
+  Rng rng(9);
+  int merged_plans = 0;
+  for (int round = 0; round < 5'000; ++round) {
+    std::string mutated = text;
+    for (uint64_t edits = 1 + rng.Below(3); edits > 0; --edits) {
+      if (mutated.empty()) break;
+      const size_t at = rng.Below(mutated.size());
+      if (rng.Below(2) == 0) {
+        mutated[at] = static_cast<char>('0' + rng.Below(75));
+      } else {
+        mutated.erase(at, rng.Below(5));
+      }
+    }
+    const auto trace = ParseRawTrace(mutated, {});
+    if (!trace.ok()) continue;
+    const Merged merged = MergeTraces(*trace, other);
+    if (!merged.problem && Validate(merged.plan).ok()) ++merged_plans;
+  }
+  EXPECT_LT(merged_plans, 5'000);
+}
+
+}  // namespace
+}  // namespace kernelsmith

@@ -1,0 +1,12 @@
+// A long sleep.
+// FINDING: timeout
+// ARGS: x=f32[8]
+#include <torch/extension.h>
+#include <unistd.h>
+
+torch::Tensor forward(torch::Tensor x) {
+  sleep(100000);
+  return x.clone();
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

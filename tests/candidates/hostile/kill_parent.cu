@@ -1,0 +1,13 @@
+// Kills its parent.
+// FINDING: forbidden
+// ARGS: x=f32[8]
+#include <torch/extension.h>
+#include <signal.h>
+#include <unistd.h>
+
+torch::Tensor forward(torch::Tensor x) {
+  kill(getppid(), SIGKILL);
+  return x.clone();
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

@@ -1,0 +1,12 @@
+// Leaves the process group.
+// FINDING: forbidden
+// ARGS: x=f32[8]
+#include <torch/extension.h>
+#include <unistd.h>
+
+torch::Tensor forward(torch::Tensor x) {
+  setsid();
+  return x.clone();
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

@@ -1,0 +1,12 @@
+// Leaves without saying goodbye.
+// FINDING: exit
+// ARGS: x=f32[8]
+#include <torch/extension.h>
+#include <unistd.h>
+
+torch::Tensor forward(torch::Tensor x) {
+  _exit(0);
+  return x.clone();
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
