@@ -91,6 +91,23 @@ Status Linker::IndexNames() {
   return {};
 }
 
+Result<uint64_t> Linker::AllocateVariable(const ptx::Variable& variable, const std::string& name) {
+  const uint64_t size = variable.Size() * std::max<uint64_t>(variable.count, 1);
+  const AllocationKind kind = variable.space == ptx::Space::kConst ? AllocationKind::kConstant
+                              : variable.managed                   ? AllocationKind::kManaged
+                                                                   : AllocationKind::kGlobal;
+  KS_TRY(const uint64_t address,
+         memory_->Allocate(size, kind, fmt::format("variable {} of {}", variable.name, name),
+                           std::max(variable.Alignment(), 256)));
+  allocated_.push_back(address);
+  addresses_[&variable] = address;
+  if (!variable.image.empty()) {
+    void* bytes = memory_->HostAlias(address, size);
+    std::memcpy(bytes, variable.image.data(), std::min<uint64_t>(variable.image.size(), size));
+  }
+  return address;
+}
+
 Status Linker::AllocateVariables(const std::string& name) {
   for (const auto& module : modules_) {
     for (size_t i = 0; i < module->variables.size(); ++i) {
@@ -98,25 +115,21 @@ Status Linker::AllocateVariables(const std::string& name) {
       if (!IsMemoryVariable(variable) || !IsDefinition(variable)) continue;
       // Of several weak definitions only the chosen one gets memory.
       if (ResolveVariable(*module, static_cast<uint32_t>(i)).variable != &variable) continue;
-      const uint64_t size = variable.Size() * std::max<uint64_t>(variable.count, 1);
-      const bool constant = variable.space == ptx::Space::kConst;
-      const AllocationKind kind = constant           ? AllocationKind::kConstant
-                                  : variable.managed ? AllocationKind::kManaged
-                                                     : AllocationKind::kGlobal;
-      KS_TRY(const uint64_t address,
-             memory_->Allocate(size, kind, fmt::format("variable {} of {}", variable.name, name),
-                               std::max(variable.Alignment(), 256)));
-      allocated_.push_back(address);
-      addresses_[&variable] = address;
-      if (!variable.image.empty()) {
-        void* bytes = memory_->HostAlias(address, size);
-        std::memcpy(bytes, variable.image.data(), std::min<uint64_t>(variable.image.size(), size));
+      KS_TRY(const uint64_t address, AllocateVariable(variable, name));
+      variables_.try_emplace(
+          variable.name,
+          VariableInfo{.name = variable.name,
+                       .address = address,
+                       .size = variable.Size() * std::max<uint64_t>(variable.count, 1),
+                       .constant = variable.space == ptx::Space::kConst,
+                       .managed = variable.managed});
+    }
+    // Those inside functions have no name for the outside.
+    for (const ptx::Function& function : module->functions) {
+      for (const ptx::Variable& variable : function.variables) {
+        if (!IsMemoryVariable(variable)) continue;
+        KS_TRY([[maybe_unused]] const uint64_t address, AllocateVariable(variable, name));
       }
-      variables_.try_emplace(variable.name, VariableInfo{.name = variable.name,
-                                                         .address = address,
-                                                         .size = size,
-                                                         .constant = constant,
-                                                         .managed = variable.managed});
     }
   }
   return {};
@@ -126,6 +139,11 @@ Status Linker::ApplyRelocations() {
   for (const auto& module : modules_) {
     for (const ptx::Variable& variable : module->variables) {
       if (addresses_.contains(&variable)) KS_RETURN_IF_ERROR(Initialise(*module, variable));
+    }
+    for (const ptx::Function& function : module->functions) {
+      for (const ptx::Variable& variable : function.variables) {
+        if (addresses_.contains(&variable)) KS_RETURN_IF_ERROR(Initialise(*module, variable));
+      }
     }
   }
   return {};
