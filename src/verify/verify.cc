@@ -1,10 +1,12 @@
 #include "verify/verify.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include "graph/graph.h"
 #include "support/rng.h"
@@ -19,6 +21,21 @@ namespace {
 std::string Word(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
   return text;
+}
+
+// The name in the source: without the namespace and parameters that the mangled name carries.
+std::string KernelName(const std::string& mangled) {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (demangled == nullptr) return mangled;
+  std::string name = demangled;
+  std::free(demangled);
+  constexpr char kAnonymous[] = "(anonymous namespace)::";
+  if (const size_t at = name.find(kAnonymous); at != std::string::npos) {
+    name.erase(at, sizeof kAnonymous - 1);
+  }
+  name = name.substr(0, name.find('('));
+  return name.starts_with("void ") ? name.substr(5) : name;
 }
 
 std::vector<int64_t> IndexOf(size_t flat, const Shape& shape) {
@@ -173,7 +190,7 @@ class Verification {
     };
     for (const PlanStep& step : plan.steps) {
       if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
-        note(verdict_.kernels, launch->kernel);
+        note(verdict_.kernels, KernelName(launch->kernel));
       } else if (const auto* library = std::get_if<LibraryStep>(&step.action)) {
         note(verdict_.libraries, library->op);
       }

@@ -79,8 +79,10 @@ class Runner {
       const std::string command = Substitute(test.runs[i], values);
       KS_TRY(const ProcessResult result,
              processes_.Run({.argv = {"/bin/sh", "-c", command},
-                             // Colours and seeds of the caller must not change what is printed.
-                             .env = {{"NO_COLOR", "1"}, {"LC_ALL", "C.UTF-8"}},
+                             // What is printed must not depend on the caller's terminal or cache.
+                             .env = {{"NO_COLOR", "1"},
+                                     {"LC_ALL", "C.UTF-8"},
+                                     {"XDG_CACHE_HOME", (options_.work / "cache").string()}},
                              .directory = scratch,
                              .timeout = std::chrono::seconds(test.timeout_seconds)}));
       out += result.out;
