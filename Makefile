@@ -8,6 +8,11 @@ JOBS ?= $(shell nproc)
 # Sets up, builds, and does the main job on embedded defaults.
 run: build
 	$(BUILD)/kernelsmith doctor
+	@echo
+	$(BUILD)/kernelsmith verify examples/softmax/model.py examples/softmax/softmax.cu
+	@echo
+	@echo "And one that is wrong:"
+	$(BUILD)/kernelsmith verify examples/softmax/model.py examples/softmax/softmax_wrong.cu || [ $$? = 1 ]
 
 # Sets up, builds, and runs every test. CI runs exactly this.
 test: build
