@@ -105,6 +105,16 @@ NORMAL = [x for x in F32 if x != 1]
 write("atomic", "add_float", "atom.add of f32 and f64",
       float_cases("f32", lambda a, b: exact.add("f32", a, b), "", float_rows(NORMAL)) +
       float_cases("f64", lambda a, b: exact.add("f64", a, b), "", float_rows(F64)), hexadecimal=True)
+TINY = [(1, 0), (0x00400000, 0x00400000), (0x80000001, 0x80000000), (0x00800000, 0x80000001), (0x00800001, 0x80800000)]
+
+
+def flushing(a, b):
+    return exact.flush("f32", exact.add("f32", exact.flush("f32", a), exact.flush("f32", b)))
+
+
+write("atomic", "add_subnormal", "atom.add.f32 flushes subnormals in global memory, not in shared memory",
+      float_cases("f32", flushing, "", TINY, ["global", "generic"]) +
+      float_cases("f32", lambda a, b: exact.add("f32", a, b), "", TINY, ["shared"]), hexadecimal=True)
 write("atomic", "add_half", "atom.add.noftz of f16, bf16 and pairs",
       float_cases("f16", lambda a, b: exact.add("f16", a, b), ".noftz", float_rows(F16)) +
       float_cases("bf16", lambda a, b: exact.add("bf16", a, b), ".noftz", float_rows(BF16)) +
