@@ -44,6 +44,7 @@ class Importer {
       KS_TRY(const Json* const constants, Array(json, "constants"));
       for (const Json& entry : *constants) KS_RETURN_IF_ERROR(ReadConstant(entry));
     }
+    context_.clear();
     KS_TRY(const Json* const nodes, Array(json, "nodes"));
     for (const Json& entry : *nodes) KS_RETURN_IF_ERROR(ReadNode(entry));
     context_.clear();
