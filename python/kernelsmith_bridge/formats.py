@@ -3,6 +3,7 @@
 import inspect
 import os
 import random
+import sys
 
 import torch
 from torch import nn
@@ -11,6 +12,10 @@ from kernelsmith_bridge.autograd_capture import capture_backward
 from kernelsmith_bridge.call import Call, DTYPE_OF_NAME
 from kernelsmith_bridge.errors import invalid
 from kernelsmith_bridge.loading import load_module
+
+
+# Beside python/, in the sources and where they are installed.
+SUITE_FOLDER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "tasks")
 
 
 def seed_all(seed):
@@ -330,6 +335,8 @@ class SuiteTask(Task):
 
     def load(self):
         self.stage("importing")
+        # A task anywhere may import suite.py.
+        sys.path.append(SUITE_FOLDER)
         module = load_module(self.path)
         require(module, "forward", self.path)
         require(module, "arguments", self.path)

@@ -53,9 +53,10 @@ def child_main(request, report):
     try:
         task = open_task(request, stage)
         result = perform(task, request, stage, is_task_file)
+        from kernelsmith_bridge.formats import SUITE_FOLDER
         from kernelsmith_bridge.loading import task_sources
 
-        result["sources"] = task_sources(task.root())
+        result["sources"] = sorted({*task_sources(task.root()), *task_sources(SUITE_FOLDER)})
         report({"ok": True, "result": result})
     except BaseException as exception:
         error = explain(exception, current[0], is_task_file, gib)
