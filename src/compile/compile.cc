@@ -55,8 +55,8 @@ fs::path FindCache(const CompileOptions& options) {
 std::string HeadersHash(const fs::path& headers) {
   std::vector<fs::path> paths;
   std::error_code error;
-  for (fs::recursive_directory_iterator it(headers / "kernelsmith", error), end;
-       !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(headers, error), end; !error && it != end;
+       it.increment(error)) {
     if (it->is_regular_file(error)) paths.push_back(it->path());
   }
   std::sort(paths.begin(), paths.end());

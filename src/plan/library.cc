@@ -68,6 +68,46 @@ json Meta(const TensorMemory& tensor) {
           {"strides", RowMajorStrides(tensor.shape)}};
 }
 
+double ElementAt(const TensorMemory& t, int64_t b, int64_t i, int64_t j) {
+  const int64_t at = b * t.strides[0] + i * t.strides[1] + j * t.strides[2];
+  return LoadElement(t.dtype, t.data + at * SizeOf(t.dtype));
+}
+
+// Summed in double and rounded once: no order of summation is the right one.
+Status RunGemm(const json& args, const std::vector<TensorMemory>& tensors,
+               const std::vector<TensorMemory>& outputs) {
+  if (args.size() != 5 || tensors.size() != 3 || outputs.size() != 1 || !args[3].is_number() ||
+      !args[4].is_number()) {
+    return InvalidInput("a product needs three matrices, alpha and beta");
+  }
+  const TensorMemory& a = tensors[0];
+  const TensorMemory& b = tensors[1];
+  const TensorMemory& c = outputs[0];
+  if (a.shape.size() != 3 || b.shape.size() != 3 || c.shape.size() != 3 ||
+      tensors[2].shape != c.shape || a.shape[0] != c.shape[0] || b.shape[0] != c.shape[0] ||
+      a.shape[1] != c.shape[1] || b.shape[2] != c.shape[2] || a.shape[2] != b.shape[1]) {
+    return InvalidInput("the matrices of a product do not fit together");
+  }
+  const auto alpha = args[3].get<double>();
+  const auto beta = args[4].get<double>();
+  for (int64_t batch = 0; batch < c.shape[0]; ++batch) {
+    for (int64_t i = 0; i < c.shape[1]; ++i) {
+      for (int64_t j = 0; j < c.shape[2]; ++j) {
+        double sum = 0;
+        for (int64_t p = 0; p < a.shape[2]; ++p) {
+          sum += ElementAt(a, batch, i, p) * ElementAt(b, batch, p, j);
+        }
+        sum *= alpha;
+        // With beta 0 C is not read: it may hold anything.
+        if (beta != 0) sum += beta * ElementAt(tensors[2], batch, i, j);
+        const int64_t at = batch * c.strides[0] + i * c.strides[1] + j * c.strides[2];
+        StoreElement(c.dtype, sum, c.data + at * SizeOf(c.dtype));
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void CopyElements(const TensorMemory& from, const TensorMemory& to) {
@@ -105,6 +145,7 @@ Status RunLibrary(const std::string& op, const std::string& arguments,
   }
   json args = json::parse(arguments, nullptr, false);
   if (!args.is_array()) return InvalidInput("arguments of a library call must be a list");
+  if (op == kGemm) return RunGemm(args, tensors, outputs);
   NamePlaceholders(args);
   json placeholders = json::array();
   for (size_t i = 0; i < tensors.size(); ++i) {

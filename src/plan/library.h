@@ -22,6 +22,10 @@ struct TensorMemory {
 // The operator that copies, converts and rearranges: one tensor to one result of the same shape.
 inline constexpr const char* kStridedCopy = "kernelsmith.copy";
 
+// cuBLAS's product: batches of matrices A, B and C, then alpha and beta; the result is
+// alpha A B + beta C.
+inline constexpr const char* kGemm = "cublas.gemm";
+
 // `arguments` as in LibraryStep. kUnsupported: an operator that nobody here knows.
 Status RunLibrary(const std::string& op, const std::string& arguments,
                   const std::vector<TensorMemory>& tensors,

@@ -95,7 +95,8 @@ void ReportData(const std::vector<at::Tensor>& tensors) {
   }
 }
 
-void ReportResult(const Value& value, bool direct) {
+// False, with a finding, if it is no result.
+bool ReportResult(const Value& value, bool direct) {
   TraceRecorder& recorder = TraceRecorder::Get();
   std::vector<at::Tensor> tensors;
   // None among the results stands for a gradient that nobody asked for; void for results in place.
@@ -104,13 +105,13 @@ void ReportResult(const Value& value, bool direct) {
   std::erase_if(present.items, [](const Value& v) { return v.kind == Value::Kind::kNone; });
   if (!Flatten(present, &tensors)) {
     recorder.Finding("wrong_result", "the function returned something that is no tensor");
-    return;
+    return false;
   }
   json list = json::array();
   for (const at::Tensor& tensor : tensors) {
     if (!tensor.is_cuda()) {
       recorder.Finding("wrong_result", "the function returned a tensor on the CPU");
-      return;
+      return false;
     }
     list.push_back({{"d", light::GraphDType(tensor.scalar_type())},
                     {"n", tensor.sizes().vec()},
@@ -119,6 +120,7 @@ void ReportResult(const Value& value, bool direct) {
   }
   recorder.Emit({{"s", "result"}, {"tensors", std::move(list)}});
   if (direct) ReportData(tensors);
+  return true;
 }
 
 std::string Signature(const light::RegisteredFunction& function) {
@@ -185,8 +187,7 @@ void CallBoth(const json& request, std::vector<Value>& arguments) {
                      std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error));
     return;
   }
-  ReportResult(result, request["direct"].get<bool>());
-  recorder.Emit({{"s", "done"}});
+  if (ReportResult(result, request["direct"].get<bool>())) recorder.Emit({{"s", "done"}});
 }
 
 }  // namespace
