@@ -77,8 +77,8 @@ TEST_P(Hostile, DoesNoHarm) {
   ASSERT_TRUE(parsed.ok()) << parsed.error().Format();
   const auto traced = Trace(*candidate, parsed->arguments,
                             {.tracer = KS_TRACER_PROGRAM,
-                             .timeout = std::chrono::seconds(5),
-                             .memory_bytes = uint64_t{1} << 30,
+                             .timeout = std::chrono::seconds(10),
+                             .memory_bytes = uint64_t{1} << 28,
                              .max_reply = size_t{64} << 20},
                             harness.processes());
   ASSERT_TRUE(traced.ok()) << traced.error().Format();

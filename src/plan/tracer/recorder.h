@@ -46,6 +46,9 @@ class TraceRecorder : public cudart::Recorder {
   // [buffer, offset] for the parent.
   nlohmann::json Reference(uint64_t address);
 
+  // Runs `work` after all that was recorded so far; the plan does not know of it.
+  void Later(std::function<void()> work) { pending_.push_back(std::move(work)); }
+
   void Phase(const char* name);
   void Finding(const char* kind, const std::string& message);
   void Emit(const nlohmann::json& line);
