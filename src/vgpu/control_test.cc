@@ -405,7 +405,7 @@ TEST(Control, UnsupportedInstructionIsNamedOnlyForTheKernelThatHasIt) {
   const auto result = gpu.Launch("bad", {}, {}, {0});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind(), ErrorKind::kUnsupported);
-  EXPECT_NE(result.error().Format().find("test.ptx:8"), std::string::npos)
+  EXPECT_NE(result.error().Format().find("test.ptx:9"), std::string::npos)
       << result.error().Format();
   EXPECT_NE(result.error().message().find("wgmma.fence"), std::string::npos);
 }

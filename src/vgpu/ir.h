@@ -232,6 +232,7 @@ struct Function {
   std::vector<std::byte> constants;  // see ConstantData
 
   uint32_t register_bytes = 0;  // of one frame
+  uint32_t register_words = 0;  // 32-bit registers a thread needs at the same time, about
   std::vector<RegisterArea> areas;
   uint32_t frame_bytes = 0;            // of local memory: variables, call parameters
   std::vector<FrameRange> parameters;  // in this function's frame

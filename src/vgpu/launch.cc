@@ -310,7 +310,8 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
                                     request.entry, request.block.Count(), request.grid.Count()));
   }
   if (request.cluster.Count() > 1) {
-    return Unsupported(fmt::format("kernel {}: thread block clusters", request.entry));
+    return Unsupported(fmt::format("kernel {} wants thread block clusters, which are not supported",
+                                   request.entry));
   }
   KS_TRY(const Kernel* kernel, request.module->Prepare(request.entry));
 

@@ -115,22 +115,38 @@ Status Linker::AllocateVariables(const std::string& name) {
       if (!IsMemoryVariable(variable) || !IsDefinition(variable)) continue;
       // Of several weak definitions only the chosen one gets memory.
       if (ResolveVariable(*module, static_cast<uint32_t>(i)).variable != &variable) continue;
-      KS_TRY(const uint64_t address, AllocateVariable(variable, name));
-      variables_.try_emplace(
-          variable.name,
-          VariableInfo{.name = variable.name,
-                       .address = address,
-                       .size = variable.Size() * std::max<uint64_t>(variable.count, 1),
-                       .constant = variable.space == ptx::Space::kConst,
-                       .managed = variable.managed});
+      KS_RETURN_IF_ERROR(Allocate(variable, name));
+      const uint64_t size = variable.Size() * std::max<uint64_t>(variable.count, 1);
+      variables_.try_emplace(variable.name,
+                             VariableInfo{.name = variable.name,
+                                          .address = addresses_.at(&variable),
+                                          .size = size,
+                                          .constant = variable.space == ptx::Space::kConst,
+                                          .managed = variable.managed});
     }
-    // Those inside functions have no name for the outside.
+    // Static variables of functions: the same, but nobody outside can name them.
     for (const ptx::Function& function : module->functions) {
       for (const ptx::Variable& variable : function.variables) {
-        if (!IsMemoryVariable(variable)) continue;
-        KS_TRY([[maybe_unused]] const uint64_t address, AllocateVariable(variable, name));
+        if (IsMemoryVariable(variable)) KS_RETURN_IF_ERROR(Allocate(variable, name));
       }
     }
+  }
+  return {};
+}
+
+Status Linker::Allocate(const ptx::Variable& variable, const std::string& name) {
+  const uint64_t size = variable.Size() * std::max<uint64_t>(variable.count, 1);
+  const AllocationKind kind = variable.space == ptx::Space::kConst ? AllocationKind::kConstant
+                              : variable.managed                   ? AllocationKind::kManaged
+                                                                   : AllocationKind::kGlobal;
+  KS_TRY(const uint64_t address,
+         memory_->Allocate(size, kind, fmt::format("variable {} of {}", variable.name, name),
+                           std::max(variable.Alignment(), 256)));
+  allocated_.push_back(address);
+  addresses_[&variable] = address;
+  if (!variable.image.empty()) {
+    void* bytes = memory_->HostAlias(address, size);
+    std::memcpy(bytes, variable.image.data(), std::min<uint64_t>(variable.image.size(), size));
   }
   return {};
 }

@@ -73,6 +73,7 @@ class Linker {
   Status IndexNames();
   Result<uint64_t> AllocateVariable(const ptx::Variable& variable, const std::string& name);
   Status AllocateVariables(const std::string& name);
+  Status Allocate(const ptx::Variable& variable, const std::string& name);
   Status ApplyRelocations();
   Status Initialise(const ptx::Module& module, const ptx::Variable& variable);
   void FindAddressTaken();

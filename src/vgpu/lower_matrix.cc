@@ -150,6 +150,7 @@ Status FunctionLowerer::LowerMma() {
   }
   mma.list_first = AppendList(list);
   mma.list_count = static_cast<uint16_t>(list.size());
+  mma.width = static_cast<uint8_t>(plan->fragment(MmaRole::kD).registers);
   mma.target = static_cast<uint32_t>(out_.matrices.size());
   out_.matrices.push_back({.plan = plan});
   return Append(mma);

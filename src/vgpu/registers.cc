@@ -1,14 +1,241 @@
-// Places virtual registers in the frame.
+// Places virtual registers in the frame. PTX has a new register for nearly every value; registers
+// that are never live at the same time share a place, so that the frames of large kernels stay in
+// the cache.
+//
+// A place is shared per lane: lanes of a warp may be anywhere in the function, but each lane's
+// values lie in columns of its own, and each lane by itself follows the control flow that liveness
+// is computed from.
 
 #include <algorithm>
+#include <bit>
 
 #include "vgpu/function_lowerer.h"
 
 namespace kernelsmith::vgpu {
 
+namespace {
+
+// Above this many bytes of liveness sets, or if they have not settled after so many passes
+// (compiled code takes a handful), every register keeps a place of its own.
+constexpr size_t kMaxLivenessBytes = size_t{64} << 20;
+constexpr int kMaxPasses = 40;
+
+class BitSet {
+ public:
+  explicit BitSet(size_t bits) : words_((bits + 63) / 64) {}
+  bool Test(size_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
+  void Set(size_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
+  void Clear(size_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
+  // True if anything was added.
+  bool Add(const BitSet& other) {
+    uint64_t changed = 0;
+    for (size_t i = 0; i < words_.size(); ++i) {
+      changed |= other.words_[i] & ~words_[i];
+      words_[i] |= other.words_[i];
+    }
+    return changed != 0;
+  }
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (size_t i = 0; i < words_.size(); ++i) {
+      for (uint64_t rest = words_[i]; rest != 0; rest &= rest - 1) {
+        visit(i * 64 + static_cast<size_t>(std::countr_zero(rest)));
+      }
+    }
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+// How an instruction touches an operand. kUpdate: reads it, or may leave it as it was.
+enum class Touch { kRead, kWrite, kUpdate };
+
+// Calls visit(operand, touch) for each register operand. What is not known for sure is kUpdate,
+// which is always safe.
+template <typename Visit>
+void ForEachTouch(const Instruction& in, const std::vector<Operand>& list, bool guarded,
+                  const Visit& visit) {
+  const auto call = [&](Operand operand, Touch touch) {
+    if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
+    visit(operand, guarded && touch == Touch::kWrite ? Touch::kUpdate : touch);
+  };
+  call(in.guard, Touch::kRead);
+  for (const Operand operand : {in.a, in.b, in.c, in.e}) call(operand, Touch::kRead);
+  Touch all = Touch::kUpdate;  // of the list
+  Touch result = Touch::kWrite;
+  size_t results = 0;  // with split: so many results, then sources
+  bool split = false;
+  switch (in.op) {
+    case Op::kLoad:
+    case Op::kUnpack:
+    case Op::kWmmaLoad:
+    case Op::kLdmatrix:
+      all = Touch::kWrite;
+      break;
+    case Op::kStore:
+    case Op::kPack:
+    case Op::kWmmaStore:
+    case Op::kStmatrix:
+      all = Touch::kRead;
+      break;
+    case Op::kMma:
+    case Op::kWmmaMma:
+      split = true;
+      results = in.width;
+      break;
+    case Op::kAddCarry:
+    case Op::kSubCarry:
+    case Op::kMadLoCarry:
+    case Op::kMadHiCarry:
+    case Op::kSetp:
+    case Op::kLop3Pred:
+    case Op::kShfl:
+      break;
+    default:
+      // One result that is written last, from sources that were read before: all but these.
+      if (in.op >= Op::kShfl || in.op == Op::kAtom || in.op == Op::kAtomVector) {
+        result = Touch::kUpdate;
+      }
+      break;
+  }
+  for (size_t i = 0; i < in.list_count; ++i) {
+    const Touch touch = split ? (i < results ? Touch::kWrite : Touch::kRead) : all;
+    call(list[in.list_first + i], touch);
+  }
+  call(in.d, result);
+  const bool maybe = (in.op == Op::kAddCarry || in.op == Op::kSubCarry ||
+                      in.op == Op::kMadLoCarry || in.op == Op::kMadHiCarry) &&
+                     !in.carry_out;
+  call(in.d2, maybe ? Touch::kUpdate : result);
+}
+
+struct BasicBlock {
+  uint32_t first = 0;
+  uint32_t last = 0;  // one behind
+  std::vector<uint32_t> next;
+};
+
+class Liveness {
+ public:
+  Liveness(const Function& function, size_t registers, Operand always)
+      : function_(function), registers_(registers), always_(always) {
+    FindBlocks();
+  }
+
+  // The first and last instruction between which each register holds something; first > last: never
+  // used.
+  struct Interval {
+    uint32_t first = ~0u;
+    uint32_t last = 0;
+  };
+
+  std::vector<Interval> Intervals() {
+    std::vector<Interval> intervals(registers_, {0, ~0u});
+    if (blocks_.size() * registers_ / 4 > kMaxLivenessBytes || !Solve()) return intervals;
+    intervals.assign(registers_, {});
+    const auto extend = [&](size_t reg, uint32_t pc) {
+      intervals[reg].first = std::min(intervals[reg].first, pc);
+      intervals[reg].last = std::max(intervals[reg].last, pc);
+    };
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const BasicBlock& block = blocks_[b];
+      live_in_[b].ForEach([&](size_t reg) { extend(reg, block.first); });
+      live_out_[b].ForEach([&](size_t reg) { extend(reg, block.last - 1); });
+      for (uint32_t pc = block.first; pc < block.last; ++pc) {
+        ForEachTouch(function_.code[pc], function_.list, Guarded(function_.code[pc]),
+                     [&](Operand operand, Touch) { extend(operand.offset(), pc); });
+      }
+    }
+    return intervals;
+  }
+
+ private:
+  bool Guarded(const Instruction& in) const { return in.guard != always_ || in.guard_negated; }
+
+  void FindBlocks() {
+    const auto size = static_cast<uint32_t>(function_.code.size());
+    std::vector<bool> starts(size + 1);
+    starts[0] = true;
+    for (uint32_t pc = 0; pc < size; ++pc) {
+      const Instruction& in = function_.code[pc];
+      if (in.op == Op::kBra) starts[in.target] = true;
+      if (in.op == Op::kBrxIdx) {
+        for (const uint32_t target : function_.branch_targets[in.target]) starts[target] = true;
+      }
+      if (IsEnd(in)) starts[pc + 1] = true;
+    }
+    std::vector<uint32_t> block_of(size + 1);
+    for (uint32_t pc = 0; pc < size; ++pc) {
+      if (starts[pc]) blocks_.push_back({.first = pc});
+      block_of[pc] = static_cast<uint32_t>(blocks_.size() - 1);
+      blocks_.back().last = pc + 1;
+    }
+    for (BasicBlock& block : blocks_) {
+      const Instruction& in = function_.code[block.last - 1];
+      const bool stays = in.op != Op::kBra && in.op != Op::kBrxIdx && in.op != Op::kRet &&
+                         in.op != Op::kExit && in.op != Op::kTrap;
+      if ((stays || Guarded(in)) && block.last < size) block.next.push_back(block_of[block.last]);
+      if (in.op == Op::kBra) block.next.push_back(block_of[in.target]);
+      if (in.op == Op::kBrxIdx) {
+        for (const uint32_t target : function_.branch_targets[in.target]) {
+          block.next.push_back(block_of[target]);
+        }
+      }
+    }
+  }
+
+  static bool IsEnd(const Instruction& in) {
+    return in.op == Op::kBra || in.op == Op::kBrxIdx || in.op == Op::kRet || in.op == Op::kExit ||
+           in.op == Op::kTrap;
+  }
+
+  bool Solve() {
+    live_in_.assign(blocks_.size(), BitSet(registers_));
+    live_out_.assign(blocks_.size(), BitSet(registers_));
+    for (int pass = 0; pass < kMaxPasses; ++pass) {
+      bool changed = false;
+      for (size_t b = blocks_.size(); b-- > 0;) {
+        for (const uint32_t next : blocks_[b].next) live_out_[b].Add(live_in_[next]);
+        BitSet live = live_out_[b];
+        for (uint32_t pc = blocks_[b].last; pc-- > blocks_[b].first;) {
+          const Instruction& in = function_.code[pc];
+          const bool guarded = Guarded(in);
+          ForEachTouch(in, function_.list, guarded, [&](Operand operand, Touch touch) {
+            if (touch == Touch::kWrite) live.Clear(operand.offset());
+          });
+          ForEachTouch(in, function_.list, guarded, [&](Operand operand, Touch touch) {
+            if (touch != Touch::kWrite) live.Set(operand.offset());
+          });
+        }
+        changed |= live_in_[b].Add(live);
+      }
+      if (!changed) return true;
+    }
+    return false;
+  }
+
+  const Function& function_;
+  size_t registers_;
+  Operand always_;
+  std::vector<BasicBlock> blocks_;
+  std::vector<BitSet> live_in_;
+  std::vector<BitSet> live_out_;
+};
+
+}  // namespace
+
 void FunctionLowerer::AssignRegisters() {
+  Liveness liveness(out_, registers_.size(), PredicateConstant(true));
+  const std::vector<Liveness::Interval> intervals = liveness.Intervals();
+  std::vector<uint32_t> order(registers_.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(intervals[a].first, a) < std::pair(intervals[b].first, b);
+  });
   std::vector<uint32_t> offset(registers_.size(), 0);
   uint32_t end = 0;
+  uint32_t words = 0;
   // Widest first keeps every area aligned to its vectors.
   for (const LaneWidth width : {LaneWidth::k16, LaneWidth::k8, LaneWidth::k4, LaneWidth::k2,
                                 LaneWidth::k1, LaneWidth::kPredicate}) {
@@ -16,16 +243,36 @@ void FunctionLowerer::AssignRegisters() {
                                ? sizeof(uint32_t)
                                : kWarpSize << static_cast<uint32_t>(width);
     RegisterArea area{width, end, end};
-    for (size_t i = 0; i < registers_.size(); ++i) {
-      if (registers_[i] != width) continue;
-      offset[i] = end;
-      end += bytes;
+    // Places in use, by the end of what they hold: the earliest first.
+    using InUse = std::pair<uint32_t, uint32_t>;
+    std::vector<InUse> in_use;
+    std::vector<uint32_t> free;
+    const auto later = std::greater<InUse>();
+    for (const uint32_t reg : order) {
+      if (registers_[reg] != width || intervals[reg].first > intervals[reg].last) continue;
+      // Strictly before: a result never shares the place of a source of the same instruction, so
+      // handlers need not care in which order they read and write.
+      while (!in_use.empty() && in_use.front().first < intervals[reg].first) {
+        free.push_back(in_use.front().second);
+        std::pop_heap(in_use.begin(), in_use.end(), later);
+        in_use.pop_back();
+      }
+      if (free.empty()) {
+        free.push_back(end);
+        end += bytes;
+        words += width == LaneWidth::kPredicate ? 0 : std::max(bytes / kWarpSize / 4, 1u);
+      }
+      offset[reg] = free.back();
+      free.pop_back();
+      in_use.emplace_back(intervals[reg].last, offset[reg]);
+      std::push_heap(in_use.begin(), in_use.end(), later);
     }
     area.last = end;
     end = (end + 63) / 64 * 64;
     if (area.last > area.first) out_.areas.push_back(area);
   }
   out_.register_bytes = end;
+  out_.register_words = words;
   const auto place = [&](Operand& operand) {
     if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
     operand = Operand::At(OperandBase::kRegister, operand.width(), offset[operand.offset()]);

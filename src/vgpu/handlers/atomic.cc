@@ -85,11 +85,26 @@ T Apply(T old, T b) {
   }
 }
 
+// Additions of f32 to global memory flush subnormals, to shared memory they do not.
+float AddFlushed(float old, float b) {
+  return math::Add<math::Mode<math::Round::kRn, true>>(old, b);
+}
+
 // The old value.
 template <typename T, AtomicOp kOp>
-T Update(uint64_t host, T b, T c) {
+T Update(const Warp& w, uint64_t host, T b, T c) {
   using Word = typename WordOf<T>::type;
   auto* place = reinterpret_cast<Word*>(host);
+  if constexpr (kOp == AtomicOp::kAdd && std::is_same_v<T, float>) {
+    if (host - reinterpret_cast<uint64_t>(w.block->shared) >= w.block->shared_bytes) {
+      Word old = __atomic_load_n(place, __ATOMIC_RELAXED);
+      while (!__atomic_compare_exchange_n(place, &old,
+                                          std::bit_cast<Word>(AddFlushed(std::bit_cast<T>(old), b)),
+                                          false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+      }
+      return std::bit_cast<T>(old);
+    }
+  }
   if constexpr (kOp == AtomicOp::kCas) {
     Word expected = std::bit_cast<Word>(b);
     __atomic_compare_exchange_n(place, &expected, std::bit_cast<Word>(c), false, __ATOMIC_SEQ_CST,
@@ -139,7 +154,7 @@ void Atom(Warp& w, const Instruction& in, uint32_t mask) {
     if constexpr (std::is_same_v<T, U128>) {
       old = UpdateWide(host.at[i], kOp, mine, c[i]);
     } else {
-      old = Update<T, kOp>(host.at[i], mine, c[i]);
+      old = Update<T, kOp>(w, host.at[i], mine, c[i]);
     }
     if (d != nullptr) d[i] = old;
     uint64_t bits = 0;
@@ -168,7 +183,7 @@ void AtomVector(Warp& w, const Instruction& in, uint32_t mask) {
     T old[8];
     for (int e = 0; e < width; ++e) {
       const T mine = w.Lanes<T>(list[e])[i];
-      old[e] = Update<T, kOp>(host.at[i] + static_cast<uint64_t>(e) * sizeof(T), mine, mine);
+      old[e] = Update<T, kOp>(w, host.at[i] + static_cast<uint64_t>(e) * sizeof(T), mine, mine);
     }
     for (int e = 0; returns && e < width; ++e) {
       if (list[width + e].exists()) w.Lanes<T>(list[width + e])[i] = old[e];
