@@ -88,8 +88,9 @@ void Runtime::RunKernel(const KernelWork& work) {
                     .parameters = work.parameters,
                     .cooperative = work.cooperative});
   if (!result.ok()) {
-    Fail(cudaErrorLaunchFailure,
-         fmt::format("kernel {}: {}", work.kernel->name, result.error().Format()));
+    Fail(result.error().kind() == ErrorKind::kUnsupported ? cudaErrorNotSupported
+                                                          : cudaErrorLaunchFailure,
+         result.error().Format());
     return;
   }
   if (result->fault) FailInKernel(*result->fault);
