@@ -3,35 +3,28 @@
 // The double math library against the host's long double, within a few units of the last place.
 #include "../check.h"
 
-#define FUNCTIONS(F)                                                                           \
-  F(sin, sinl, -100, 100, 2)                                                                   \
-  F(cos, cosl, -100, 100, 2)                                                                   \
-  F(tan, tanl, -100, 100, 2)                                                                   \
-  F(sinh, sinhl, -10, 10, 2)                                                                   \
-  F(cosh, coshl, -10, 10, 1)                                                                   \
-  F(tanh, tanhl, -5, 5, 1)                                                                     \
-  F(asin, asinl, -1, 1, 2)                                                                     \
-  F(acos, acosl, -1, 1, 2)                                                                     \
-  F(atan, atanl, -10, 10, 2)                                                                   \
-  F(asinh, asinhl, -100, 100, 3)                                                               \
-  F(acosh, acoshl, 1, 100, 3) F(atanh, atanhl, -0.99, 0.99, 2) F(exp, expl, -700, 700, 1)      \
-      F(exp2, exp2l, -1000, 1000, 1) F(expm1, expm1l, -5, 5, 1) F(log, logl, 0, 100, 1)        \
-          F(log2, log2l, 0, 100, 1) F(log10, log10l, 0, 100, 1) F(log1p, log1pl, -0.9, 100, 1) \
-              F(sqrt, sqrtl, 0, 1000, 0) F(cbrt, cbrtl, -1000, 1000, 1) F(erf, erfl, -3, 3, 2) \
-                  F(erfc, erfcl, -3, 20, 5) F(tgamma, tgammal, 0.5, 100, 10)                   \
-                      F(lgamma, lgammal, 3, 50, 4) F(j0, j0l, 0, 8, 9) F(j1, j1l, 0, 8, 9)     \
-                          F(ceil, ceill, -9, 9, 0) F(floor, floorl, -9, 9, 0)                  \
-                              F(trunc, truncl, -9, 9, 0) F(round, roundl, -9, 9, 0)            \
-                                  F(rint, nearbyintl, -9, 9, 0) F(rsqrt, Rsqrt, 0, 1000, 1)
+// clang-format off: a table
+#define FUNCTIONS(F) \
+  F(sin, sinl, -100, 100, 2) F(cos, cosl, -100, 100, 2) F(tan, tanl, -100, 100, 2) \
+  F(sinh, sinhl, -10, 10, 2) F(cosh, coshl, -10, 10, 1) F(tanh, tanhl, -5, 5, 1) \
+  F(asin, asinl, -1, 1, 2) F(acos, acosl, -1, 1, 2) F(atan, atanl, -10, 10, 2) \
+  F(asinh, asinhl, -100, 100, 3) F(acosh, acoshl, 1, 100, 3) F(atanh, atanhl, -0.99, 0.99, 2) \
+  F(exp, expl, -700, 700, 1) F(exp2, exp2l, -1000, 1000, 1) F(expm1, expm1l, -5, 5, 1) \
+  F(log, logl, 0, 100, 1) F(log2, log2l, 0, 100, 1) F(log10, log10l, 0, 100, 1) \
+  F(log1p, log1pl, -0.9, 100, 1) F(sqrt, sqrtl, 0, 1000, 0) F(cbrt, cbrtl, -1000, 1000, 1) \
+  F(erf, erfl, -3, 3, 2) F(erfc, erfcl, -3, 20, 5) F(tgamma, tgammal, 0.5, 100, 10) \
+  F(lgamma, lgammal, 3, 50, 4) F(j0, j0l, 0, 8, 9) F(j1, j1l, 0, 8, 9) F(ceil, ceill, -9, 9, 0) \
+  F(floor, floorl, -9, 9, 0) F(trunc, truncl, -9, 9, 0) F(round, roundl, -9, 9, 0) \
+  F(rint, nearbyintl, -9, 9, 0) F(rsqrt, Rsqrt, 0, 1000, 1)
+// clang-format on
 
-#define FUNCTIONS2(F)                            \
-  F(pow, powl, 0.1, 10, -80, 80, 2)              \
-  F(atan2, atan2l, -5, 5, -5, 5, 2)              \
-  F(hypot, hypotl, -9, 9, -9, 9, 2)              \
-  F(fmod, fmodl, -1e6, 1e6, 0.5, 7, 0)           \
-  F(remainder, remainderl, -1e6, 1e6, 0.5, 7, 0) \
-  F(fmax, fmaxl, -5, 5, -5, 5, 0)                \
+// clang-format off: a table
+#define FUNCTIONS2(F) \
+  F(pow, powl, 0.1, 10, -80, 80, 2) F(atan2, atan2l, -5, 5, -5, 5, 2) \
+  F(hypot, hypotl, -9, 9, -9, 9, 2) F(fmod, fmodl, -1e6, 1e6, 0.5, 7, 0) \
+  F(remainder, remainderl, -1e6, 1e6, 0.5, 7, 0) F(fmax, fmaxl, -5, 5, -5, 5, 0) \
   F(copysign, copysignl, -5, 5, -5, 5, 0) F(fdim, fdiml, -5, 5, -5, 5, 0)
+// clang-format on
 
 long double Rsqrt(long double x) { return 1 / sqrtl(x); }
 

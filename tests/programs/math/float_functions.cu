@@ -4,42 +4,32 @@
 // documents (in units of the last place), including denormals, huge arguments and special values.
 #include "../check.h"
 
-#define FUNCTIONS(F)                                                                               \
-  F(sinf, sin, -100, 100, 2)                                                                       \
-  F(cosf, cos, -100, 100, 2)                                                                       \
-  F(tanf, tan, -100, 100, 4)                                                                       \
-  F(sinhf, sinh, -10, 10, 3)                                                                       \
-  F(coshf, cosh, -10, 10, 2)                                                                       \
-  F(tanhf, tanh, -5, 5, 2)                                                                         \
-  F(asinf, asin, -1, 1, 2)                                                                         \
-  F(acosf, acos, -1, 1, 2)                                                                         \
-  F(atanf, atan, -10, 10, 2)                                                                       \
-  F(asinhf, asinh, -100, 100, 3)                                                                   \
-  F(acoshf, acosh, 1, 100, 4) F(atanhf, atanh, -0.99, 0.99, 3) F(expf, exp, -80, 80, 2) F(         \
-      exp2f, exp2, -120, 120, 2) F(exp10f, Exp10, -35, 35, 2) F(expm1f, expm1, -5, 5, 1)           \
-      F(logf, log, 0, 100, 1) F(log2f, log2, 0, 100, 1) F(log10f, log10, 0, 100, 2) F(             \
-          log1pf, log1p, -0.9, 100, 1) F(logbf, logb, 0, 1000, 0) F(sqrtf, sqrt, 0, 1000, 0)       \
-          F(rsqrtf, Rsqrt, 0, 1000, 2) F(cbrtf, cbrt, -1000, 1000, 1) F(rcbrtf, Rcbrt, 1, 1000, 1) \
-              F(erff, erf, -3, 3, 2) F(erfcf, erfc, -3, 5, 4) F(tgammaf, tgamma, 0.5, 20, 5)       \
-                  F(lgammaf, lgamma, 3, 50, 6) F(j0f, j0, 0, 8, 9) F(j1f, j1, 0, 8, 9)             \
-                      F(y0f, y0, 1, 8, 9) F(y1f, y1, 1, 8, 9) F(erfinvf, Erfinv, -0.9, 0.9, 2)     \
-                          F(normcdff, Normcdf, -4, 4, 5) F(sinpif, Sinpi, -10, 10, 1)              \
-                              F(cospif, Cospi, -10, 10, 1) F(ceilf, ceil, -100, 100, 0)            \
-                                  F(floorf, floor, -100, 100, 0) F(truncf, trunc, -100, 100, 0)    \
-                                      F(roundf, round, -100, 100, 0)                               \
-                                          F(rintf, nearbyint, -100, 100, 0)                        \
-                                              F(fabsf, fabs, -10, 10, 0)
+// clang-format off: a table
+#define FUNCTIONS(F) \
+  F(sinf, sin, -100, 100, 2) F(cosf, cos, -100, 100, 2) F(tanf, tan, -100, 100, 4) \
+  F(sinhf, sinh, -10, 10, 3) F(coshf, cosh, -10, 10, 2) F(tanhf, tanh, -5, 5, 2) \
+  F(asinf, asin, -1, 1, 2) F(acosf, acos, -1, 1, 2) F(atanf, atan, -10, 10, 2) \
+  F(asinhf, asinh, -100, 100, 3) F(acoshf, acosh, 1, 100, 4) F(atanhf, atanh, -0.99, 0.99, 3) \
+  F(expf, exp, -80, 80, 2) F( exp2f, exp2, -120, 120, 2) F(exp10f, Exp10, -35, 35, 2) \
+  F(expm1f, expm1, -5, 5, 1) F(logf, log, 0, 100, 1) F(log2f, log2, 0, 100, 1) \
+  F(log10f, log10, 0, 100, 2) F( log1pf, log1p, -0.9, 100, 1) F(logbf, logb, 0, 1000, 0) \
+  F(sqrtf, sqrt, 0, 1000, 0) F(rsqrtf, Rsqrt, 0, 1000, 2) F(cbrtf, cbrt, -1000, 1000, 1) \
+  F(rcbrtf, Rcbrt, 1, 1000, 1) F(erff, erf, -3, 3, 2) F(erfcf, erfc, -3, 5, 4) \
+  F(tgammaf, tgamma, 0.5, 20, 5) F(lgammaf, lgamma, 3, 50, 6) F(j0f, j0, 0, 8, 9) \
+  F(j1f, j1, 0, 8, 9) F(y0f, y0, 1, 8, 9) F(y1f, y1, 1, 8, 9) F(erfinvf, Erfinv, -0.9, 0.9, 2) \
+  F(normcdff, Normcdf, -4, 4, 5) F(sinpif, Sinpi, -10, 10, 1) F(cospif, Cospi, -10, 10, 1) \
+  F(ceilf, ceil, -100, 100, 0) F(floorf, floor, -100, 100, 0) F(truncf, trunc, -100, 100, 0) \
+  F(roundf, round, -100, 100, 0) F(rintf, nearbyint, -100, 100, 0) F(fabsf, fabs, -10, 10, 0)
+// clang-format on
 
-#define FUNCTIONS2(F)                              \
-  F(powf, pow, 0.1, 10, -8, 8, 4)                  \
-  F(atan2f, atan2, -5, 5, -5, 5, 3)                \
-  F(hypotf, hypot, -9, 9, -9, 9, 3)                \
-  F(fmodf, fmod, -1000, 1000, 0.5, 7, 0)           \
-  F(remainderf, remainder, -1000, 1000, 0.5, 7, 0) \
-  F(fdimf, fdim, -5, 5, -5, 5, 1)                  \
-  F(fmaxf, fmax, -5, 5, -5, 5, 0)                  \
-  F(fminf, fmin, -5, 5, -5, 5, 0)                  \
+// clang-format off: a table
+#define FUNCTIONS2(F) \
+  F(powf, pow, 0.1, 10, -8, 8, 4) F(atan2f, atan2, -5, 5, -5, 5, 3) \
+  F(hypotf, hypot, -9, 9, -9, 9, 3) F(fmodf, fmod, -1000, 1000, 0.5, 7, 0) \
+  F(remainderf, remainder, -1000, 1000, 0.5, 7, 0) F(fdimf, fdim, -5, 5, -5, 5, 1) \
+  F(fmaxf, fmax, -5, 5, -5, 5, 0) F(fminf, fmin, -5, 5, -5, 5, 0) \
   F(copysignf, copysign, -5, 5, -5, 5, 0) F(nextafterf, Nextafter, -5, 5, -5, 5, 0)
+// clang-format on
 
 double Exp10(double x) { return std::pow(10.0, x); }
 double Rsqrt(double x) { return 1 / std::sqrt(x); }
