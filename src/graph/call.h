@@ -17,7 +17,8 @@ using Tensors = std::vector<Tensor<T>>;
 template <typename T>
 class Call {
  public:
-  Call(const Node& node, const std::vector<Tensors<T>>& values) : node_(node), values_(values) {}
+  Call(const Graph& graph, const Node& node, const std::vector<Tensors<T>>& values)
+      : graph_(graph), node_(node), values_(values) {}
 
   bool has(size_t i) const { return !arg(i).is_none(); }
 
@@ -99,6 +100,13 @@ class Call {
     return *value;
   }
 
+  // The strides that the tensor has in PyTorch; empty where the graph does not say.
+  const Shape& strides(size_t i) const {
+    const auto* ref = std::get_if<ValueRef>(&arg(i).value);
+    Require(ref != nullptr, "expected a tensor");
+    return graph_.meta(*ref).strides;
+  }
+
   size_t argument_count() const { return node_.args.size(); }
   size_t result_count() const { return node_.outputs.size(); }
   const TensorMeta& result(size_t i = 0) const {
@@ -130,6 +138,7 @@ class Call {
     return results[ref.index];
   }
 
+  const Graph& graph_;
   const Node& node_;
   const std::vector<Tensors<T>>& values_;
 };

@@ -123,7 +123,7 @@ Result<Tensors<T>> RunNode(const Graph& graph, const Node& node,
   const Implementation<T> implementation = Implementations<T>().rows[node.info->number];
   KS_CHECK(implementation != nullptr, node.op);
   try {
-    Tensors<T> results = implementation(Call<T>(node, values));
+    Tensors<T> results = implementation(Call<T>(graph, node, values));
     if (results.size() < node.outputs.size()) {
       throw OperatorError("the graph names more results than the operator has");
     }

@@ -112,13 +112,26 @@ Tensors<T> Unfold(const Call<T>& c) {
   const Tensor<T> x = c.tensor(0);
   return {ReadView(x, UnfoldView(x.shape, c.integer(1), c.integer(2), c.integer(3)))};
 }
-// Of a tensor that is row-major, as all of ours are; the bridge's functional graphs have no others
-// here.
+// Counts in the operand's memory as PyTorch lays it out, which is laid out here first where it is
+// not row-major.
 template <typename T>
 Tensors<T> AsStrided(const Call<T>& c) {
   const Tensor<T> x = c.tensor(0);
-  return {ReadView(
-      x, StridedView(c.integers(1), c.integers(2), c.optional_integer(3).value_or(0), x.count()))};
+  const Shape& strides = c.strides(0);
+  Tensor<T> memory = x;
+  if (!strides.empty() && strides != RowMajorStrides(x.shape) && x.count() > 0) {
+    double extent = 1;
+    for (size_t d = 0; d < strides.size(); ++d) {
+      Require(strides[d] >= 0, "a negative stride");
+      extent += static_cast<double>(x.shape[d] - 1) * static_cast<double>(strides[d]);
+    }
+    Require(extent <= 16.0 * static_cast<double>(x.count()), "a strided view of a sparse view");
+    const auto size = static_cast<int64_t>(extent);
+    memory = WriteView(Tensor<T>(x.dtype, {size}, Number<T>(0)),
+                       StridedView(x.shape, strides, 0, size), x);
+  }
+  return {ReadView(memory, StridedView(c.integers(1), c.integers(2),
+                                       c.optional_integer(3).value_or(0), memory.count()))};
 }
 template <typename T>
 Tensors<T> Flip(const Call<T>& c) {
