@@ -17,6 +17,10 @@ using nlohmann::json;
 // Lines are collected up to this size: a system call for each would cost more than the line.
 constexpr size_t kBufferedBytes = 1 << 16;
 
+// <<<>>> calls three functions that nvcc makes (the kernel's own name on the host and two stubs)
+// before it reaches the runtime.
+constexpr int kLaunchFrames = 3;
+
 json Three(const vgpu::Dim3& d) { return json::array({d.x, d.y, d.z}); }
 
 const char* KindName(vgpu::AllocationKind kind) {
@@ -80,12 +84,13 @@ void TraceRecorder::FlushReply() {
   out_.clear();
 }
 
-uint64_t TraceRecorder::Site() {
+uint64_t TraceRecorder::Site(int skip) {
   void* frames[32];
   const int count = ::backtrace(frames, 32);
   for (int i = 0; i < count; ++i) {
     const auto address = reinterpret_cast<uint64_t>(frames[i]);
-    if (address >= library_begin_ && address < library_end_) return address - library_begin_;
+    if (address < library_begin_ || address >= library_end_) continue;
+    if (skip-- == 0) return address - library_begin_;
   }
   return 0;
 }
@@ -97,9 +102,9 @@ uint32_t TraceRecorder::StreamNumber(uint64_t stream) {
   return streams_.emplace(stream, static_cast<uint32_t>(streams_.size() + 1)).first->second;
 }
 
-void TraceRecorder::Record(json step, uint64_t stream) {
+void TraceRecorder::Record(json step, uint64_t stream, int skip) {
   step["st"] = StreamNumber(stream);
-  step["at"] = Site();
+  step["at"] = Site(skip);
   Emit(step);
 }
 
@@ -258,7 +263,7 @@ void TraceRecorder::RecordKernel(const cudart::KernelWork& work, uint64_t stream
           {"m", work.dynamic_shared},
           {"coop", work.cooperative},
           {"p", Hex(work.parameters.data(), work.parameters.size())}},
-         stream);
+         stream, kLaunchFrames);
   pending_.emplace_back([work] { Runtime::Get().Execute(cudart::Work(work)); });
 }
 

@@ -63,7 +63,7 @@ class TraceRecorder : public cudart::Recorder {
     bool freed = false;
   };
 
-  void Record(nlohmann::json step, uint64_t stream);
+  void Record(nlohmann::json step, uint64_t stream, int skip = 0);
   void RecordKernel(const cudart::KernelWork& work, uint64_t stream);
   cudaError_t RecordCopy(const cudart::CopyWork& work, uint64_t stream);
   void RecordFill(const cudart::FillWork& work, uint64_t stream);
@@ -75,7 +75,8 @@ class TraceRecorder : public cudart::Recorder {
   void UploadHostMemory(uint64_t stream);
   void RememberHostMemory();
   bool IsDeviceMemory(const void* pointer);
-  uint64_t Site();
+  // Where in the host library the call came from, `skip` frames further out.
+  uint64_t Site(int skip = 0);
   uint32_t StreamNumber(uint64_t stream);
 
   int reply_ = -1;
