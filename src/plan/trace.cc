@@ -195,6 +195,11 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
         fmt::format("the host code took longer than {} s", options.timeout.count() / 1000.0));
     return child;
   }
+  if (result.signal == SIGSYS) {
+    // With its signals blocked (system() does that) the refusal can't be told by the child itself.
+    add(Kind::kForbidden, "a system call that the sandbox refuses");
+    return child;
+  }
   if (result.signal != 0) {
     add(Kind::kCrash, fmt::format("the host code crashed: {}", ::strsignal(result.signal)));
     return child;
