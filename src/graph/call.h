@@ -100,11 +100,13 @@ class Call {
     return *value;
   }
 
-  // The strides that the tensor has in PyTorch; empty where the graph does not say.
-  const Shape& strides(size_t i) const {
+  // The tensor whose memory a tensor lies in, and its strides there in PyTorch (empty where the
+  // graph does not say).
+  std::pair<Tensor<T>, Shape> storage(size_t i) const {
     const auto* ref = std::get_if<ValueRef>(&arg(i).value);
     Require(ref != nullptr, "expected a tensor");
-    return graph_.meta(*ref).strides;
+    const ValueRef base = StorageOf(graph_, *ref);
+    return {Lookup(base), graph_.meta(base).strides};
   }
 
   size_t argument_count() const { return node_.args.size(); }

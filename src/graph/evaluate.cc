@@ -105,6 +105,10 @@ std::vector<size_t> LastUses(const Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     last[i] = i;
     for (const Argument& argument : graph.nodes[i].args) visit(visit, argument, i);
+    if (graph.nodes[i].op == "aten.as_strided.default") {
+      const auto* operand = std::get_if<ValueRef>(&graph.nodes[i].args[0].value);
+      if (operand != nullptr) last[StorageOf(graph, *operand).node] = i;
+    }
   }
   for (const GraphOutput& output : graph.outputs) last[output.value.node] = graph.nodes.size();
   return last;

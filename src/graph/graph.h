@@ -93,6 +93,10 @@ Result<Graph> ParseGraph(std::string_view json, const std::string& file,
 // With the constants file that the graph names.
 Result<Graph> ReadGraph(const std::filesystem::path& path);
 
+// The value whose memory `value` lies in: through views (slices, permutations, expansions, ...) to
+// where they start.
+ValueRef StorageOf(const Graph& graph, ValueRef value);
+
 // Every operator is known and gives the same each time; otherwise `unsupported`, naming it: "random
 // operator ..." for those that draw numbers.
 Status CheckOperators(const Graph& graph);

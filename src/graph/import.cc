@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "graph/graph.h"
 #include "graph/operators.h"
@@ -386,6 +387,33 @@ Result<Graph> ReadGraph(const std::filesystem::path& path) {
     constants = std::move(file.tensors);
   }
   return ParseGraph(text, path.string(), constants);
+}
+
+ValueRef StorageOf(const Graph& graph, ValueRef value) {
+  static const std::set<std::string_view> kViews = {"aten.alias.default",
+                                                    "aten.view.default",
+                                                    "aten.squeeze.default",
+                                                    "aten.squeeze.dim",
+                                                    "aten.squeeze.dims",
+                                                    "aten.unsqueeze.default",
+                                                    "aten.permute.default",
+                                                    "aten.transpose.int",
+                                                    "aten.t.default",
+                                                    "aten.expand.default",
+                                                    "aten.slice.Tensor",
+                                                    "aten.select.int",
+                                                    "aten.diagonal.default",
+                                                    "aten.unfold.default",
+                                                    "aten.as_strided.default",
+                                                    "aten.split.Tensor",
+                                                    "aten.split_with_sizes.default",
+                                                    "aten.unbind.int"};
+  while (kViews.contains(graph.nodes[value.node].op)) {
+    const auto* operand = std::get_if<ValueRef>(&graph.nodes[value.node].args[0].value);
+    if (operand == nullptr) break;
+    value = *operand;
+  }
+  return value;
 }
 
 Status CheckOperators(const Graph& graph) {

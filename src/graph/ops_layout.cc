@@ -116,8 +116,7 @@ Tensors<T> Unfold(const Call<T>& c) {
 // not row-major.
 template <typename T>
 Tensors<T> AsStrided(const Call<T>& c) {
-  const Tensor<T> x = c.tensor(0);
-  const Shape& strides = c.strides(0);
+  const auto [x, strides] = c.storage(0);
   Tensor<T> memory = x;
   if (!strides.empty() && strides != RowMajorStrides(x.shape) && x.count() > 0) {
     double extent = 1;
