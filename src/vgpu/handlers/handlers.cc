@@ -1,5 +1,8 @@
 #include "vgpu/handlers/handlers.h"
 
+#include <cstdlib>
+#include <string_view>
+
 namespace kernelsmith::vgpu {
 
 namespace {
@@ -19,15 +22,21 @@ constexpr Finder kAvx2[] = {
     isa_avx2::FindConvertHandler, isa_avx2::FindMoveHandler,   isa_avx2::FindMemoryHandler,
 };
 
+// KERNELSMITH_ISA=base chooses the handlers for any x86-64, so that one machine can test both.
 bool HasAvx2() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                          __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+  static const bool has = [] {
+    const char* wanted = std::getenv("KERNELSMITH_ISA");
+    if (wanted != nullptr && std::string_view(wanted) == "base") return false;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2") &&
+           __builtin_cpu_supports("lzcnt");
+  }();
   return has;
 }
 #endif
 
-constexpr Finder kCommon[] = {FindAtomicHandler, FindWarpHandler, FindMatrixHandler, FindMbarrierHandler,
-                              FindVideoHandler};
+constexpr Finder kCommon[] = {FindAtomicHandler, FindWarpHandler, FindMatrixHandler,
+                              FindMbarrierHandler, FindVideoHandler};
 
 template <size_t kCount>
 Handler FindIn(const Finder (&finders)[kCount], const Instruction& instruction) {
