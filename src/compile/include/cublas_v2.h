@@ -37,6 +37,16 @@ typedef enum {
   CUBLAS_COMPUTE_64F = 70
 } cublasComputeType_t;
 
+// The same symbols as in the toolkit's header, so that a candidate compiled with that one works too.
+#define cublasCreate cublasCreate_v2
+#define cublasDestroy cublasDestroy_v2
+#define cublasSetStream cublasSetStream_v2
+#define cublasGetStream cublasGetStream_v2
+#define cublasSetPointerMode cublasSetPointerMode_v2
+#define cublasSgemm cublasSgemm_v2
+#define cublasDgemm cublasDgemm_v2
+#define cublasSgemv cublasSgemv_v2
+
 extern "C" {
 cublasStatus_t cublasCreate(cublasHandle_t* handle);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
