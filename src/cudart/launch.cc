@@ -1,11 +1,7 @@
 #include "cudart/launch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
-
-#include "cudart/messages.h"
 
 namespace kernelsmith::cudart {
 namespace {
@@ -105,9 +101,13 @@ cudaError_t MakeKernelWork(Runtime& runtime, const void* function, const LaunchS
     }
   }
   if (const auto prepared = kernel->module->loaded()->Prepare(kernel->name); !prepared.ok()) {
-    if (!kernel->complained.exchange(true)) Say(prepared.error().Format());
-    return prepared.error().kind() == ErrorKind::kUnsupported ? cudaErrorNotSupported
-                                                              : cudaErrorInvalidPtx;
+    const cudaError_t code = prepared.error().kind() == ErrorKind::kUnsupported
+                                 ? cudaErrorNotSupported
+                                 : cudaErrorInvalidPtx;
+    // A program that looks at no launch error would go on with garbage and call it a success: what
+    // can't be run stays an error for ever.
+    runtime.Fail(code, prepared.error().Format());
+    return runtime.RevealFault();
   }
 
   *work = {.kernel = kernel,

@@ -33,7 +33,6 @@ struct Kernel {
   std::atomic<int> cluster_x{0}, cluster_y{0}, cluster_z{0};
   std::atomic<bool> non_portable_cluster{false};
   std::atomic<int> cluster_policy{0};
-  std::atomic<bool> complained{false};  // told the user why it can not run
 };
 
 struct RegisteredVariable {

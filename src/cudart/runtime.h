@@ -103,6 +103,8 @@ class Runtime {
   // -- faults: errors of a kernel that has run; they stay for ever.
   // What calls return once the fault is known to the program, else cudaSuccess.
   cudaError_t known_fault() const;
+  // Something ran, or can't run, and nothing will from now on. The first one counts.
+  void Fail(cudaError_t code, const std::string& message);
   // Makes it known: calls that synchronise do this.
   cudaError_t RevealFault();
 
@@ -182,7 +184,6 @@ class Runtime {
   void RunCopy(const CopyWork& work);
   void RunFill(const FillWork& work);
   void RunHost(const HostWork& work);
-  void Fail(cudaError_t code, const std::string& message);
   void FailInKernel(const vgpu::Fault& fault);
   std::vector<TaskPtr> TasksBefore(const Stream& stream);
   void Prune();
