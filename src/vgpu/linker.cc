@@ -91,23 +91,6 @@ Status Linker::IndexNames() {
   return {};
 }
 
-Result<uint64_t> Linker::AllocateVariable(const ptx::Variable& variable, const std::string& name) {
-  const uint64_t size = variable.Size() * std::max<uint64_t>(variable.count, 1);
-  const AllocationKind kind = variable.space == ptx::Space::kConst ? AllocationKind::kConstant
-                              : variable.managed                   ? AllocationKind::kManaged
-                                                                   : AllocationKind::kGlobal;
-  KS_TRY(const uint64_t address,
-         memory_->Allocate(size, kind, fmt::format("variable {} of {}", variable.name, name),
-                           std::max(variable.Alignment(), 256)));
-  allocated_.push_back(address);
-  addresses_[&variable] = address;
-  if (!variable.image.empty()) {
-    void* bytes = memory_->HostAlias(address, size);
-    std::memcpy(bytes, variable.image.data(), std::min<uint64_t>(variable.image.size(), size));
-  }
-  return address;
-}
-
 Status Linker::AllocateVariables(const std::string& name) {
   for (const auto& module : modules_) {
     for (size_t i = 0; i < module->variables.size(); ++i) {

@@ -71,7 +71,6 @@ class Linker {
 
  private:
   Status IndexNames();
-  Result<uint64_t> AllocateVariable(const ptx::Variable& variable, const std::string& name);
   Status AllocateVariables(const std::string& name);
   Status Allocate(const ptx::Variable& variable, const std::string& name);
   Status ApplyRelocations();

@@ -111,11 +111,6 @@ Result<FunctionLowerer::Address> FunctionLowerer::LowerAddress(const ptx::Operan
         address.offset = static_cast<int64_t>(place) + offset;
         return address;
       }
-      if (const uint64_t place = kernel_.linker->AddressOf(variable); place != 0) {
-        if (address.space != MemorySpace::kGeneric) address.space = MemorySpace::kGlobal;
-        address.offset = static_cast<int64_t>(place) + offset;
-        return address;
-      }
       if (variable.space != ptx::Space::kLocal && variable.space != ptx::Space::kParam) {
         return Unsupported(
             fmt::format("variable {} of this state space inside a function", variable.name));
