@@ -126,6 +126,12 @@ void AddRun(CLI::App& app, Session& session) {
   command->add_option("--gpu", options->gpu, "GPU to pose as: h100 (default), a100, l4, ...");
   command->add_option("--watchdog", options->watchdog_seconds,
                       "Seconds after which a kernel that only spins is ended; 0: never");
+  command->footer(
+      "Environment: KERNELSMITH_GPU and KERNELSMITH_WATCHDOG_S are the options above;\n"
+      "KERNELSMITH_PATIENCE_MS (1000): how long a launch waits for its kernel before the host goes "
+      "on\n"
+      "by itself; KERNELSMITH_QUIET=1: no messages of kernelsmith; KERNELSMITH_LIB_DIR: where\n"
+      "kernelsmith's libcudart.so.13 is.");
   // Everything from the program's name on is the program's: none of it falls through to the
   // options of kernelsmith itself.
   command->prefix_command();
