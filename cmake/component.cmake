@@ -35,10 +35,18 @@ function(ks_component)
     target_link_libraries(ks_${folder} PUBLIC ks_${used})
   endforeach()
   target_link_libraries(ks_${folder} PUBLIC ${ARG_LINKS})
-  set_property(GLOBAL APPEND PROPERTY KS_USES_LINES "${folder}: ${ARG_USES}")
+  string(REPLACE ";" " " uses "${ARG_USES}")  # a list would come apart in the property
+  set_property(GLOBAL APPEND PROPERTY KS_USES_LINES "${folder}: ${uses}")
   if(ARG_TESTS AND BUILD_TESTING)
     ks_unit_test(ks_${folder}_test SOURCES ${ARG_TESTS} LINKS ks_${folder} ${ARG_TEST_LINKS})
   endif()
+endfunction()
+
+# ks_program_uses(folder ...): folders that a program of this folder uses beside what its library does.
+function(ks_program_uses)
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  string(REPLACE ";" " " uses "${ARGN}")
+  set_property(GLOBAL APPEND PROPERTY KS_USES_LINES "${folder}: ${uses}")
 endfunction()
 
 include(GoogleTest)

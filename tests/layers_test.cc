@@ -27,7 +27,6 @@ std::map<std::string, std::set<std::string>> Allowed() {
   std::map<std::string, std::set<std::string>> allowed;
   std::ifstream in(KS_USES_FILE);
   for (std::string line; std::getline(in, line);) {
-    std::replace(line.begin(), line.end(), ';', ' ');
     const size_t colon = line.find(':');
     const std::string folder = line.substr(0, colon);
     std::set<std::string>& own = allowed[folder];
