@@ -37,7 +37,8 @@ typedef enum {
   CUBLAS_COMPUTE_64F = 70
 } cublasComputeType_t;
 
-// The same symbols as in the toolkit's header, so that a candidate compiled with that one works too.
+// The same symbols as in the toolkit's header, so that a candidate compiled with that one works
+// too.
 #define cublasCreate cublasCreate_v2
 #define cublasDestroy cublasDestroy_v2
 #define cublasSetStream cublasSetStream_v2
@@ -74,12 +75,14 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
                             cudaDataType_t type_a, int lda, const void* b, cudaDataType_t type_b,
                             int ldb, const void* beta, void* c, cudaDataType_t type_c, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t algo);
-cublasStatus_t cublasGemmStridedBatchedEx(
-    cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
-    const void* alpha, const void* a, cudaDataType_t type_a, int lda, long long stride_a,
-    const void* b, cudaDataType_t type_b, int ldb, long long stride_b, const void* beta, void* c,
-    cudaDataType_t type_c, int ldc, long long stride_c, int batch, cublasComputeType_t compute,
-    cublasGemmAlgo_t algo);
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t op_a,
+                                          cublasOperation_t op_b, int m, int n, int k,
+                                          const void* alpha, const void* a, cudaDataType_t type_a,
+                                          int lda, long long stride_a, const void* b,
+                                          cudaDataType_t type_b, int ldb, long long stride_b,
+                                          const void* beta, void* c, cudaDataType_t type_c, int ldc,
+                                          long long stride_c, int batch,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t algo);
 cublasStatus_t cublasSgemv(cublasHandle_t handle, cublasOperation_t op, int m, int n,
                            const float* alpha, const float* a, int lda, const float* x, int incx,
                            const float* beta, float* y, int incy);

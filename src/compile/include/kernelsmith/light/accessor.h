@@ -46,8 +46,7 @@ class GenericPackedTensorAccessor {
  public:
   using PtrType = typename PtrTraits<T>::PtrType;
   template <typename source_t>
-  C10_HOST GenericPackedTensorAccessor(PtrType data, const source_t* sizes,
-                                       const source_t* strides)
+  C10_HOST GenericPackedTensorAccessor(PtrType data, const source_t* sizes, const source_t* strides)
       : data_(data) {
     for (size_t i = 0; i < N; ++i) {
       sizes_[i] = static_cast<index_t>(sizes[i]);

@@ -18,8 +18,8 @@
 #include "python.h"
 
 namespace at {
-using caffe2::TypeMeta;
 using c10::kByte;
+using caffe2::TypeMeta;
 }  // namespace at
 
 namespace torch {

@@ -55,12 +55,12 @@ void CudaCheck(cudaError_t error, const char* file, int line);
 
 }  // namespace c10
 
-#define TORCH_CHECK(cond, ...)                                                                   \
-  do {                                                                                           \
-    if (!(cond)) {                                                                               \
-      ::c10::detail::FailCheck(__FILE__, __LINE__,                                               \
-                               ::c10::detail::CheckMessage(#cond, ##__VA_ARGS__));               \
-    }                                                                                            \
+#define TORCH_CHECK(cond, ...)                                                     \
+  do {                                                                             \
+    if (!(cond)) {                                                                 \
+      ::c10::detail::FailCheck(__FILE__, __LINE__,                                 \
+                               ::c10::detail::CheckMessage(#cond, ##__VA_ARGS__)); \
+    }                                                                              \
   } while (false)
 #define TORCH_CHECK_WITH(type, cond, ...) TORCH_CHECK(cond, ##__VA_ARGS__)
 #define TORCH_CHECK_INDEX(cond, ...) TORCH_CHECK(cond, ##__VA_ARGS__)
@@ -90,5 +90,5 @@ void CudaCheck(cudaError_t error, const char* file, int line);
 #define C10_CUDA_CHECK_WARN(expression) C10_CUDA_CHECK(expression)
 #define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())
 #define C10_CUDA_IGNORE_ERROR(expression) static_cast<void>(expression)
-#define TORCH_CUDABLAS_CHECK(expression)                                                \
+#define TORCH_CUDABLAS_CHECK(expression) \
   TORCH_CHECK((expression) == 0, "CUDA error: cuBLAS failed when calling `" #expression "`")

@@ -56,8 +56,8 @@ inline Tensor tensor(T value, const TensorOptions& options = {}) {
 }
 
 // -- methods as functions
-#define KS_UNARY(name, op)                                                 \
-  inline Tensor name(const Tensor& self) { return self.name(); }           \
+#define KS_UNARY(name, op)                                       \
+  inline Tensor name(const Tensor& self) { return self.name(); } \
   inline Tensor& name##_(Tensor& self) { return self.name##_(), self; }
 #define KS_FUNCTION(name, op) Tensor name(const Tensor& self);
 #define KS_PREDICATE(name, op) \
@@ -93,8 +93,8 @@ inline Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const 
                     const Scalar& alpha = 1) {
   return self.addmm(a, b, beta, alpha);
 }
-inline Tensor baddbmm(const Tensor& self, const Tensor& a, const Tensor& b,
-                      const Scalar& beta = 1, const Scalar& alpha = 1) {
+inline Tensor baddbmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta = 1,
+                      const Scalar& alpha = 1) {
   return self.baddbmm(a, b, beta, alpha);
 }
 inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
@@ -211,8 +211,8 @@ Tensor conv3d(const Tensor& input, const Tensor& weight, const std::optional<Ten
               int64_t groups = 1);
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight,
                         const std::optional<Tensor>& bias = {}, IntArrayRef stride = 1,
-                        IntArrayRef padding = 0, IntArrayRef output_padding = 0,
-                        int64_t groups = 1, IntArrayRef dilation = 1);
+                        IntArrayRef padding = 0, IntArrayRef output_padding = 0, int64_t groups = 1,
+                        IntArrayRef dilation = 1);
 Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias,
                    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
                    IntArrayRef output_padding, int64_t groups);

@@ -82,6 +82,6 @@ bool RegisterLauncherFunction(const char* name, const char* text, R (*function)(
 
 }  // namespace kernelsmith::light
 
-#define KS_LAUNCHER(name, text)                      \
-  static const bool ks_launcher_##name =             \
+#define KS_LAUNCHER(name, text)          \
+  static const bool ks_launcher_##name = \
       ::kernelsmith::light::RegisterLauncherFunction(#name, text, &name);

@@ -28,15 +28,15 @@ class Library {
 }  // namespace torch
 
 #define TORCH_FN(f) f
-#define KS_LIBRARY_INNER(id, variable)                                     \
-  static void ks_library_##id(::torch::Library& variable);                 \
-  static const bool ks_library_registered_##id = [] {                      \
-    ::kernelsmith::light::RegisterModule("library", [] {                   \
-      ::torch::Library library;                                            \
-      ks_library_##id(library);                                            \
-    });                                                                    \
-    return true;                                                           \
-  }();                                                                     \
+#define KS_LIBRARY_INNER(id, variable)                     \
+  static void ks_library_##id(::torch::Library& variable); \
+  static const bool ks_library_registered_##id = [] {      \
+    ::kernelsmith::light::RegisterModule("library", [] {   \
+      ::torch::Library library;                            \
+      ks_library_##id(library);                            \
+    });                                                    \
+    return true;                                           \
+  }();                                                     \
   static void ks_library_##id(::torch::Library& variable)
 #define KS_LIBRARY(id, variable) KS_LIBRARY_INNER(id, variable)
 #define TORCH_LIBRARY(name, variable) KS_LIBRARY(__COUNTER__, variable)

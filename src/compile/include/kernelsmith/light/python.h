@@ -147,13 +147,13 @@ struct To<T, std::enable_if_t<std::is_base_of_v<pybind11::object, T>>> {
 #endif
 #define KS_JOIN_INNER(a, b) a##b
 #define KS_JOIN(a, b) KS_JOIN_INNER(a, b)
-#define PYBIND11_MODULE(name, variable, ...)                                              \
-  static void KS_JOIN(ks_initialise_, name)(::pybind11::module_ & variable);              \
-  static const bool KS_JOIN(ks_registered_, name) = [] {                                  \
-    ::kernelsmith::light::RegisterModule("module", [] {                                   \
-      ::pybind11::module_ module;                                                         \
-      KS_JOIN(ks_initialise_, name)(module);                                              \
-    });                                                                                   \
-    return true;                                                                          \
-  }();                                                                                    \
+#define PYBIND11_MODULE(name, variable, ...)                                 \
+  static void KS_JOIN(ks_initialise_, name)(::pybind11::module_ & variable); \
+  static const bool KS_JOIN(ks_registered_, name) = [] {                     \
+    ::kernelsmith::light::RegisterModule("module", [] {                      \
+      ::pybind11::module_ module;                                            \
+      KS_JOIN(ks_initialise_, name)(module);                                 \
+    });                                                                      \
+    return true;                                                             \
+  }();                                                                       \
   static void KS_JOIN(ks_initialise_, name)(::pybind11::module_ & variable)

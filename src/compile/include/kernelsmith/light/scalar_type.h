@@ -64,35 +64,35 @@ struct alignas(2) ShortFloat {
 
 // Exact matches for every pair of operand types, so that the conversions to float and to CUDA's
 // type never compete.
-#define KS_SHORT_ARITHMETIC(op)                                                                 \
-  template <typename D>                                                                         \
-  C10_HOST_DEVICE inline ShortFloat<D> operator op(const ShortFloat<D>& a,                      \
-                                                   const ShortFloat<D>& b) {                    \
-    return ShortFloat<D>(a.f() op b.f());                                                       \
-  }                                                                                             \
-  template <typename D>                                                                         \
-  C10_HOST_DEVICE inline float operator op(const ShortFloat<D>& a, float b) {                   \
-    return a.f() op b;                                                                          \
-  }                                                                                             \
-  template <typename D>                                                                         \
-  C10_HOST_DEVICE inline float operator op(float a, const ShortFloat<D>& b) {                   \
-    return a op b.f();                                                                          \
-  }                                                                                             \
-  template <typename D>                                                                         \
-  C10_HOST_DEVICE inline double operator op(const ShortFloat<D>& a, double b) {                 \
-    return static_cast<double>(a.f()) op b;                                                     \
-  }                                                                                             \
-  template <typename D>                                                                         \
-  C10_HOST_DEVICE inline double operator op(double a, const ShortFloat<D>& b) {                 \
-    return a op static_cast<double>(b.f());                                                     \
-  }                                                                                             \
-  template <typename D, typename I, std::enable_if_t<std::is_integral_v<I>, int> = 0>           \
-  C10_HOST_DEVICE inline ShortFloat<D> operator op(const ShortFloat<D>& a, I b) {               \
-    return ShortFloat<D>(a.f() op static_cast<float>(b));                                       \
-  }                                                                                             \
-  template <typename D, typename I, std::enable_if_t<std::is_integral_v<I>, int> = 0>           \
-  C10_HOST_DEVICE inline ShortFloat<D> operator op(I a, const ShortFloat<D>& b) {               \
-    return ShortFloat<D>(static_cast<float>(a) op b.f());                                       \
+#define KS_SHORT_ARITHMETIC(op)                                                       \
+  template <typename D>                                                               \
+  C10_HOST_DEVICE inline ShortFloat<D> operator op(const ShortFloat<D>& a,            \
+                                                   const ShortFloat<D>& b) {          \
+    return ShortFloat<D>(a.f() op b.f());                                             \
+  }                                                                                   \
+  template <typename D>                                                               \
+  C10_HOST_DEVICE inline float operator op(const ShortFloat<D>& a, float b) {         \
+    return a.f() op b;                                                                \
+  }                                                                                   \
+  template <typename D>                                                               \
+  C10_HOST_DEVICE inline float operator op(float a, const ShortFloat<D>& b) {         \
+    return a op b.f();                                                                \
+  }                                                                                   \
+  template <typename D>                                                               \
+  C10_HOST_DEVICE inline double operator op(const ShortFloat<D>& a, double b) {       \
+    return static_cast<double>(a.f()) op b;                                           \
+  }                                                                                   \
+  template <typename D>                                                               \
+  C10_HOST_DEVICE inline double operator op(double a, const ShortFloat<D>& b) {       \
+    return a op static_cast<double>(b.f());                                           \
+  }                                                                                   \
+  template <typename D, typename I, std::enable_if_t<std::is_integral_v<I>, int> = 0> \
+  C10_HOST_DEVICE inline ShortFloat<D> operator op(const ShortFloat<D>& a, I b) {     \
+    return ShortFloat<D>(a.f() op static_cast<float>(b));                             \
+  }                                                                                   \
+  template <typename D, typename I, std::enable_if_t<std::is_integral_v<I>, int> = 0> \
+  C10_HOST_DEVICE inline ShortFloat<D> operator op(I a, const ShortFloat<D>& b) {     \
+    return ShortFloat<D>(static_cast<float>(a) op b.f());                             \
   }
 KS_SHORT_ARITHMETIC(+)
 KS_SHORT_ARITHMETIC(-)
@@ -100,18 +100,18 @@ KS_SHORT_ARITHMETIC(*)
 KS_SHORT_ARITHMETIC(/)
 #undef KS_SHORT_ARITHMETIC
 
-#define KS_SHORT_COMPARISON(op)                                                                 \
-  template <typename D>                                                                         \
-  C10_HOST_DEVICE inline bool operator op(const ShortFloat<D>& a, const ShortFloat<D>& b) {     \
-    return a.f() op b.f();                                                                      \
-  }                                                                                             \
-  template <typename D, typename N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>         \
-  C10_HOST_DEVICE inline bool operator op(const ShortFloat<D>& a, N b) {                        \
-    return a.f() op b;                                                                          \
-  }                                                                                             \
-  template <typename D, typename N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>         \
-  C10_HOST_DEVICE inline bool operator op(N a, const ShortFloat<D>& b) {                        \
-    return a op b.f();                                                                          \
+#define KS_SHORT_COMPARISON(op)                                                             \
+  template <typename D>                                                                     \
+  C10_HOST_DEVICE inline bool operator op(const ShortFloat<D>& a, const ShortFloat<D>& b) { \
+    return a.f() op b.f();                                                                  \
+  }                                                                                         \
+  template <typename D, typename N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>     \
+  C10_HOST_DEVICE inline bool operator op(const ShortFloat<D>& a, N b) {                    \
+    return a.f() op b;                                                                      \
+  }                                                                                         \
+  template <typename D, typename N, std::enable_if_t<std::is_arithmetic_v<N>, int> = 0>     \
+  C10_HOST_DEVICE inline bool operator op(N a, const ShortFloat<D>& b) {                    \
+    return a op b.f();                                                                      \
   }
 KS_SHORT_COMPARISON(<)
 KS_SHORT_COMPARISON(>)
@@ -159,14 +159,14 @@ struct CppTypeToScalarType;
 template <ScalarType S>
 struct ScalarTypeToCppType;
 
-#define KS_MAP(type, name)                                                       \
-  template <>                                                                    \
-  struct CppTypeToScalarType<type> {                                             \
-    static constexpr ScalarType value = ScalarType::name;                        \
-  };                                                                             \
-  template <>                                                                    \
-  struct ScalarTypeToCppType<ScalarType::name> {                                 \
-    using type_t = type;                                                         \
+#define KS_MAP(type, name)                                \
+  template <>                                             \
+  struct CppTypeToScalarType<type> {                      \
+    static constexpr ScalarType value = ScalarType::name; \
+  };                                                      \
+  template <>                                             \
+  struct ScalarTypeToCppType<ScalarType::name> {          \
+    using type_t = type;                                  \
   };
 KS_MAP(uint8_t, Byte)
 KS_MAP(int8_t, Char)

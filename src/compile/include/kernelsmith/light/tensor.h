@@ -73,12 +73,12 @@ class Tensor {
   int64_t storage_offset() const;
   c10::ScalarType scalar_type() const { return get().dtype; }
   caffe2::TypeMeta dtype() const { return get().dtype; }
-  c10::Device device() const { return c10::Device(get().device, get().device == c10::kCUDA ? 0 : -1); }
+  c10::Device device() const {
+    return c10::Device(get().device, get().device == c10::kCUDA ? 0 : -1);
+  }
   c10::DeviceIndex get_device() const { return is_cuda() ? 0 : -1; }
   c10::Layout layout() const { return c10::kStrided; }
-  c10::TensorOptions options() const {
-    return c10::TensorOptions(get().dtype).device(device());
-  }
+  c10::TensorOptions options() const { return c10::TensorOptions(get().dtype).device(device()); }
   struct DeprecatedType {
     c10::ScalarType scalar;
     bool cuda;
@@ -177,8 +177,8 @@ class Tensor {
   Tensor expand_as(const Tensor& other) const { return expand(other.sizes()); }
   Tensor select(int64_t dim, int64_t index) const;
   Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
-  Tensor slice(int64_t dim = 0, std::optional<int64_t> start = {},
-               std::optional<int64_t> end = {}, int64_t step = 1) const;
+  Tensor slice(int64_t dim = 0, std::optional<int64_t> start = {}, std::optional<int64_t> end = {},
+               int64_t step = 1) const;
   Tensor operator[](int64_t index) const { return select(0, index); }
   Tensor index(c10::ArrayRef<indexing::TensorIndex> indices) const;
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
@@ -232,10 +232,10 @@ class Tensor {
   Tensor& name##_() const;
 #define KS_FUNCTION(name, op)
 #define KS_PREDICATE(name, op) Tensor name() const;
-#define KS_BINARY(name, op, op_scalar)            \
-  Tensor name(const Tensor& other) const;         \
-  Tensor name(const c10::Scalar& other) const;    \
-  Tensor& name##_(const Tensor& other) const;     \
+#define KS_BINARY(name, op, op_scalar)         \
+  Tensor name(const Tensor& other) const;      \
+  Tensor name(const c10::Scalar& other) const; \
+  Tensor& name##_(const Tensor& other) const;  \
   Tensor& name##_(const c10::Scalar& other) const;
 #define KS_BINARY_TENSOR(name, op) Tensor name(const Tensor& other) const;
 #define KS_COMPARE(name, op, op_scalar)   \
@@ -339,8 +339,8 @@ struct TensorIndex {
 };
 }  // namespace indexing
 
-#define KS_OPERATOR(op, name)                                                              \
-  inline Tensor operator op(const Tensor& a, const Tensor& b) { return a.name(b); }        \
+#define KS_OPERATOR(op, name)                                                       \
+  inline Tensor operator op(const Tensor& a, const Tensor& b) { return a.name(b); } \
   inline Tensor operator op(const Tensor& a, const c10::Scalar& b) { return a.name(b); }
 KS_OPERATOR(+, add)
 KS_OPERATOR(-, sub)

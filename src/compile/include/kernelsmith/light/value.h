@@ -17,8 +17,8 @@ struct Value {
   double number = 0;
   bool flag = false;
   std::string text;
-  std::vector<Value> items;         // of a list, tuple or dict
-  std::vector<std::string> names;   // of a dict
+  std::vector<Value> items;        // of a list, tuple or dict
+  std::vector<std::string> names;  // of a dict
 
   Value() = default;
   Value(at::Tensor t) : kind(t.defined() ? Kind::kTensor : Kind::kNone), tensor(std::move(t)) {}
@@ -297,8 +297,7 @@ void Register(const char* name, F function, std::vector<ArgumentInfo> named) {
   static_cast<void>(add);
   RegisterFunction(name, std::move(infos),
                    [function](std::vector<Value>& arguments) mutable -> Value {
-                     return CallWith<R, A...>(function, arguments,
-                                              std::index_sequence_for<A...>{});
+                     return CallWith<R, A...>(function, arguments, std::index_sequence_for<A...>{});
                    });
 }
 
