@@ -7,7 +7,8 @@
 namespace kernelsmith {
 namespace {
 
-// Sources of the table, by the letters that the rows cite:
+// Where each number is documented, by the letters that the rows cite (the rows were not copied from
+// one sheet: check against the source before a decision hangs on a number):
 //   G  CUDA C++ Programming Guide 13, "Technical specifications per compute capability": threads,
 //      blocks and shared memory per SM, opt-in and reserved shared memory, clusters
 //   W  NVIDIA's architecture white papers (Turing, Ampere GA100, Ada, Hopper) and the Blackwell
