@@ -126,6 +126,13 @@ void AddRun(CLI::App& app, Session& session) {
   command->add_option("--gpu", options->gpu, "GPU to pose as: h100 (default), a100, l4, ...");
   command->add_option("--watchdog", options->watchdog_seconds,
                       "Seconds after which a kernel that only spins is ended; 0: never");
+  // Options of every command, which do not fall through here. The program's output is its own, so
+  // they shape only what kernelsmith itself has to say: its errors.
+  command->add_flag("--json", session.json, "Errors of kernelsmith as one JSON document");
+  command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
+  command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");
+  command->add_option("--color", session.color, "When to use colours in errors");
+  command->add_option("--seed", session.seed_option, "Taken as by every command; no effect here");
   command->footer(
       "Environment: KERNELSMITH_GPU and KERNELSMITH_WATCHDOG_S are the options above;\n"
       "KERNELSMITH_PATIENCE_MS (1000): how long a launch waits for its kernel before the host goes "

@@ -133,9 +133,15 @@ std::vector<path> ToolFinder::CudaFolders(const std::string& subfolder) const {
   return folders;
 }
 
-std::optional<Tool> ToolFinder::Nvcc() {
-  const auto answer =
-      FirstThatRuns(Places("KERNELSMITH_NVCC", "nvcc", CudaFolders("bin")), {"--version"});
+std::optional<Tool> ToolFinder::CudaProgram(const std::string& own_variable,
+                                            const std::string& name) {
+  std::vector<path> places;
+  if (environment_(own_variable).empty()) {
+    const path installed = project_ / ".venv/cuda/nvidia/cu13/bin" / name;
+    if (files_.Exists(installed)) places.push_back(installed);
+  }
+  for (const path& place : Places(own_variable, name, CudaFolders("bin"))) places.push_back(place);
+  const auto answer = FirstThatRuns(places, {"--version"});
   if (!answer) return std::nullopt;
   // "Cuda compilation tools, release 13.0, V13.0.88"
   const std::string line = Lines(answer->output, "release");
@@ -143,14 +149,9 @@ std::optional<Tool> ToolFinder::Nvcc() {
   return Tool{answer->path, FindVersion(full == std::string::npos ? line : line.substr(full))};
 }
 
-std::optional<Tool> ToolFinder::Ptxas() {
-  const auto answer =
-      FirstThatRuns(Places("KERNELSMITH_PTXAS", "ptxas", CudaFolders("bin")), {"--version"});
-  if (!answer) return std::nullopt;
-  const std::string line = Lines(answer->output, "release");
-  const size_t full = line.rfind('V');
-  return Tool{answer->path, FindVersion(full == std::string::npos ? line : line.substr(full))};
-}
+std::optional<Tool> ToolFinder::Nvcc() { return CudaProgram("KERNELSMITH_NVCC", "nvcc"); }
+
+std::optional<Tool> ToolFinder::Ptxas() { return CudaProgram("KERNELSMITH_PTXAS", "ptxas"); }
 
 std::optional<Tool> ToolFinder::Nvrtc() {
   std::vector<path> folders = CudaFolders("lib64");

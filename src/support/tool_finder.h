@@ -27,7 +27,8 @@ class ToolFinder {
   ToolFinder(ProcessRunner& processes, const FileSystem& files, Environment environment,
              std::filesystem::path project);
 
-  // nvcc: $KERNELSMITH_NVCC, PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, .venv.
+  // nvcc: $KERNELSMITH_NVCC, .venv/cuda (which the set-up makes only where the system has no nvcc
+  // 13), PATH, $CUDA_HOME/bin, /usr/local/cuda/bin.
   std::optional<Tool> Nvcc();
   // The assembler beside nvcc; tells registers and spills.
   std::optional<Tool> Ptxas();
@@ -55,6 +56,8 @@ class ToolFinder {
   std::vector<std::filesystem::path> Places(
       const std::string& own_variable, const std::string& name,
       const std::vector<std::filesystem::path>& folders) const;
+  // The compiler or the assembler: the set-up's first, then the system's.
+  std::optional<Tool> CudaProgram(const std::string& own_variable, const std::string& name);
   // bin/ or lib/ folders of CUDA installations.
   std::vector<std::filesystem::path> CudaFolders(const std::string& subfolder) const;
   // .venv/lib/python3.*/site-packages

@@ -54,6 +54,12 @@ TEST_F(ToolFinderTest, NvccInPathComesBeforeTheUsualPlace) {
   EXPECT_EQ(finder.Nvcc()->version, "13.0.88");
 }
 
+TEST_F(ToolFinderTest, NvccOfTheSetUpComesFirst) {
+  Install("/usr/bin/nvcc", kNvccSays);
+  Install("/project/.venv/cuda/nvidia/cu13/bin/nvcc", kNvccSays);
+  EXPECT_EQ(Finder().Nvcc()->path, "/project/.venv/cuda/nvidia/cu13/bin/nvcc");
+}
+
 TEST_F(ToolFinderTest, NamedToolIsTheOnlyCandidate) {
   Install("/usr/bin/nvcc", kNvccSays);
   environment_["KERNELSMITH_NVCC"] = "/broken/nvcc";
