@@ -29,6 +29,23 @@ build: setup
 check: build
 	scripts/check
 
+# The figures of docs/results.md. The last one compiles a PyTorch extension: some minutes.
+bench: build
+	$(BUILD)/bench/ks_vgpu_bench
+	$(BUILD)/bench/ks_tensor_bench
+	$(BUILD)/bench/ks_plan_bench 12
+
+# Fuzzers, FUZZ_SECONDS each, with sanitizers. What they find is left in the current folder.
+FUZZ_SECONDS ?= 600
+fuzz: setup
+	cmake --preset asan
+	cmake --build build-asan -j$(JOBS) --target fuzzers
+	mkdir -p build-asan/fuzz/ptx build-asan/fuzz/fat_binary
+	build-asan/src/ptx/ks_ptx_parser_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+	  build-asan/fuzz/ptx tests/ptx_syntax/corpus tests/ptx_syntax/malformed
+	build-asan/src/cudart/fat_binary_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
+	  build-asan/fuzz/fat_binary
+
 asan tsan: setup
 	cmake --preset $@
 	cmake --build build-$@ -j$(JOBS)
