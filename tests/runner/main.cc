@@ -234,7 +234,7 @@ int Main(int argc, char** argv) {
     }
     ++failed;
     std::cout << "FAILED " << fs::relative(file, options.root).string() << "\n"
-              << (problem.ok() ? *problem : problem.error().Format() + "\n");
+              << (problem.ok() ? *problem : problem.error().message() + "\n");
   }
   std::cout << passed << " passed, " << failed << " failed\n";
   return failed == 0 && passed > 0 ? kExitOk : kExitRefuted;
