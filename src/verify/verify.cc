@@ -130,7 +130,8 @@ class Verification {
     return chosen;
   }
 
-  Status CheckConfiguration(const CompiledCandidate& compiled, TaskConfiguration configuration) {
+  Status CheckConfiguration(const CompiledCandidate& compiled,
+                            const TaskConfiguration& configuration) {
     TaskRequest request{
         .direction = options_.direction, .configuration = configuration, .dtype = options_.dtype};
     KS_TRY(request.configuration, tools_.tasks.Reduce(task_, request, options_.work));
