@@ -17,6 +17,19 @@
 
 namespace kernelsmith {
 
+// Sees what happens to a plan's buffers apart from kernels, which vgpu::Observer sees.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  // Addresses of the plan's buffers, before anything is in them.
+  virtual void OnBuffers(const std::vector<uint64_t>& addresses) {}
+  // The inputs were written: for the preparation, then for the plan.
+  virtual void OnInputs(const std::vector<const CallArgument*>& inputs) {}
+  // After a step; of a library step before its operator runs as well, as it may work in place.
+  virtual void BeforeStep(const PlanStep& step) {}
+  virtual void AfterStep(const PlanStep& step) {}
+};
+
 struct RunRequest {
   const Plan* plan = nullptr;
   std::string ptx;  // the candidate's module
@@ -28,6 +41,8 @@ struct RunRequest {
   std::vector<const CallArgument*> preparation_inputs;
   uint64_t poison_seed = 1;            // fresh memory is filled with bytes from it
   vgpu::Observer* observer = nullptr;  // sees the launches of the plan, not of the preparation
+  StepObserver* steps = nullptr;
+  bool observe_preparation = false;  // `observer` and `steps` see the preparation as well
 };
 
 struct RunLaunch {

@@ -31,10 +31,13 @@ class PlanRun {
            vgpu::LoadedModule::Load({std::make_shared<const ptx::Module>(std::move(parsed))},
                                     memory_, request_.ptx_name));
     KS_RETURN_IF_ERROR(Allocate());
+    if (request_.steps != nullptr) request_.steps->OnBuffers(addresses_);
     if (!plan_.preparation.empty()) {
       KS_RETURN_IF_ERROR(SetInputs(
           request_.preparation_inputs.empty() ? request_.inputs : request_.preparation_inputs));
-      KS_RETURN_IF_ERROR(Steps(plan_.preparation, /*observed=*/false));
+      preparing_ = true;
+      KS_RETURN_IF_ERROR(Steps(plan_.preparation, request_.observe_preparation));
+      preparing_ = false;
     }
     if (!outcome_.failure) {
       KS_RETURN_IF_ERROR(SetInputs(request_.inputs));
@@ -107,6 +110,7 @@ class PlanRun {
         std::memcpy(Bytes({static_cast<BufferIndex>(i), 0}), bytes.data(), bytes.size());
       }
     }
+    if (request_.steps != nullptr) request_.steps->OnInputs(inputs);
     return {};
   }
 
@@ -147,7 +151,7 @@ class PlanRun {
                         .parameters = parameters,
                         .cooperative = launch.cooperative,
                         .observer = observed ? request_.observer : nullptr}));
-    if (observed) {
+    if (observed && !preparing_) {
       outcome_.launches.push_back({.step = number,
                                    .kernel = launch.kernel,
                                    .statistics = result.statistics,
@@ -199,9 +203,12 @@ class PlanRun {
   }
 
   Status Steps(const std::vector<PlanStep>& steps, bool observed) {
+    StepObserver* const watcher = observed ? request_.steps : nullptr;
     for (size_t i = 0; i < steps.size() && !outcome_.failure; ++i) {
+      if (watcher != nullptr) watcher->BeforeStep(steps[i]);
       KS_RETURN_IF_ERROR(
           std::visit([&](const auto& action) { return Do(action, i, observed); }, steps[i].action));
+      if (watcher != nullptr) watcher->AfterStep(steps[i]);
     }
     return {};
   }
@@ -266,6 +273,7 @@ class PlanRun {
   std::unique_ptr<vgpu::LoadedModule> module_;
   std::vector<uint64_t> addresses_;  // of the plan's buffers
   std::vector<uint64_t> owned_;
+  bool preparing_ = false;
   RunOutcome outcome_;
 };
 

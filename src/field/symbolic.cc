@@ -521,6 +521,7 @@ std::string DescribeReason(uint32_t reason) {
   add(kUnrecognised, "an unrecognised constant took part");
   add(kNearTie, "a near tie took part");
   add(kOpaqueLog, "a product with a logarithm took part");
+  add(kBitTrick, "arithmetic on the bits of a float took part");
   return text.empty() ? "the values have no algebraic part in common" : text;
 }
 

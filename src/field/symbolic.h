@@ -34,11 +34,13 @@ enum ShadowFlags : uint32_t {
   kUnrecognised = 1 << 6,  // a constant that is no simple number
   kNearTie = 1 << 7,       // a decision that rounding could have turned
   kOpaqueLog = 1 << 8,     // a logarithm in a product, where log(ab) = log(a) + log(b) is lost
-  kTaints = kNonResidueP | kNonResidueQ | kUnrecognised | kNearTie | kOpaqueLog,
+  kBitTrick = 1 << 11,     // bits of a float were calculated with in a way that no rule knows
+  kTaints = kNonResidueP | kNonResidueQ | kUnrecognised | kNearTie | kOpaqueLog | kBitTrick,
   // Assumptions and facts that a proof names.
-  kMaskedExp = 1 << 9,       // exp of something below kExpIsZeroBelow counted as 0
-  kUninterpreted = 1 << 10,  // a function without a rule
-  kHistory = kTaints | kMaskedExp | kUninterpreted,
+  kMaskedExp = 1 << 9,        // exp of something below kExpIsZeroBelow counted as 0
+  kUninterpreted = 1 << 10,   // a function without a rule
+  kTranscendental = 1 << 12,  // exp, log or a root: no bound on the degree holds
+  kHistory = kTaints | kMaskedExp | kUninterpreted | kTranscendental,
 };
 
 struct Shadow {

@@ -54,9 +54,15 @@ void Copy(Warp& w, int lane, uint32_t to_base, const std::vector<FrameRange>& to
           uint32_t from_base, const std::vector<FrameRange>& from) {
   const size_t count = std::min(to.size(), from.size());
   for (size_t i = 0; i < count; ++i) {
+    const uint32_t bytes = std::min(to[i].size, from[i].size);
     std::memmove(LocalBytes(w, lane, to_base + to[i].offset),
-                 LocalBytes(w, lane, from_base + from[i].offset),
-                 std::min(to[i].size, from[i].size));
+                 LocalBytes(w, lane, from_base + from[i].offset), bytes);
+    if (w.launch->observer != nullptr) {
+      const uint64_t window = w.launch->local_window;
+      WarpPicture picture(w);
+      w.launch->observer->OnFrameCopy(picture, lane, window + to_base + to[i].offset,
+                                      window + from_base + from[i].offset, bytes);
+    }
   }
 }
 
@@ -84,22 +90,7 @@ class LaneMemory final : public PrintfMemory {
   LaneMemory(Warp& warp, int lane) : warp_(warp), lane_(lane) {}
 
   bool Read(uint64_t address, void* to, uint64_t bytes) override {
-    const LaunchState& launch = *warp_.launch;
-    if (address - launch.shared_window < kSharedWindowSize) {
-      const uint64_t offset = address - launch.shared_window;
-      if (offset + bytes > warp_.block->shared_bytes) return false;
-      std::memcpy(to, warp_.block->shared + offset, bytes);
-      return true;
-    }
-    if (address - launch.local_window < kLocalWindowSize) {
-      const uint64_t offset = address - launch.local_window;
-      if (offset + bytes > warp_.local_stride) return false;
-      std::memcpy(to, LocalBytes(warp_, lane_, offset), bytes);
-      return true;
-    }
-    if (!warp_.FindWindow(address, bytes)) return false;
-    std::memcpy(to, reinterpret_cast<const void*>(address + warp_.window.delta), bytes);
-    return true;
+    return WarpPicture(warp_).ReadMemory(lane_, address, to, static_cast<uint32_t>(bytes));
   }
 
  private:

@@ -354,7 +354,9 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
     launch.observer->OnLaunchBegin({.kernel = request.entry,
                                     .grid = request.grid,
                                     .block = request.block,
-                                    .shared_bytes = launch.shared_bytes});
+                                    .shared_bytes = launch.shared_bytes,
+                                    .shared_window = launch.shared_window,
+                                    .local_window = launch.local_window});
   }
   Runner(launch).Run();
   if (launch.observer != nullptr) {

@@ -31,6 +31,11 @@ class WarpView {
   // frames are different registers; `frame_id` tells them apart.
   virtual uint32_t call_depth() const = 0;
   virtual uint64_t frame_id() const = 0;
+  virtual const Function& function() const = 0;  // that executes
+  // The 32 lanes of an operand, contiguous, of its width; of a predicate one word.
+  virtual const void* Lanes(Operand operand) const = 0;
+  // Bytes at a generic address as `lane` sees them. False: not accessible.
+  virtual bool ReadMemory(int lane, uint64_t address, void* to, uint32_t bytes) const = 0;
 };
 
 enum class AccessKind : uint8_t { kLoad, kStore, kAtomic, kReduction, kAsyncCopy, kPrefetch };
@@ -57,7 +62,9 @@ struct LaunchInfo {
   std::string kernel;
   Dim3 grid;
   Dim3 block;
-  uint32_t shared_bytes = 0;  // static and dynamic
+  uint32_t shared_bytes = 0;   // static and dynamic
+  uint64_t shared_window = 0;  // generic addresses of shared and of local memory begin here
+  uint64_t local_window = 0;
 };
 
 class Observer {
@@ -76,6 +83,8 @@ class Observer {
   // After the addresses are known and before memory changes. Return false to skip the access of
   // this warp (loads give 0): a bounds checker reports and goes on.
   virtual bool OnMemoryAccess(WarpView& warp, const MemoryAccess& access) { return true; }
+  // The engine copied bytes within a lane's local memory: arguments of a call, or its results.
+  virtual void OnFrameCopy(WarpView& warp, int lane, uint64_t to, uint64_t from, uint32_t bytes) {}
   virtual void OnBarrier(WarpView& warp, const BarrierEvent& event) {}
   virtual void OnBarrierReleased(uint64_t block_number, uint32_t barrier) {}
   virtual void OnFence(WarpView& warp, const Instruction& instruction, uint32_t mask) {}

@@ -136,6 +136,25 @@ uint64_t WarpPicture::ReadOperand(Operand operand, int lane, int part) const {
   return value;
 }
 
+bool WarpPicture::ReadMemory(int lane, uint64_t address, void* to, uint32_t bytes) const {
+  const LaunchState& launch = *warp_.launch;
+  if (address - launch.shared_window < kSharedWindowSize) {
+    const uint64_t offset = address - launch.shared_window;
+    if (offset + bytes > warp_.block->shared_bytes) return false;
+    std::memcpy(to, warp_.block->shared + offset, bytes);
+    return true;
+  }
+  if (address - launch.local_window < kLocalWindowSize) {
+    const uint64_t offset = address - launch.local_window;
+    if (offset + bytes > warp_.local_stride) return false;
+    std::memcpy(to, warp_.local + static_cast<size_t>(lane) * warp_.local_stride + offset, bytes);
+    return true;
+  }
+  if (!warp_.FindWindow(address, bytes)) return false;
+  std::memcpy(to, reinterpret_cast<const void*>(address + warp_.window.delta), bytes);
+  return true;
+}
+
 void WarpPicture::WriteOperand(Operand operand, int lane, uint64_t bits, int part) {
   if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
   if (operand.is_predicate()) {

@@ -218,6 +218,9 @@ class WarpPicture final : public WarpView {
   void WriteOperand(Operand operand, int lane, uint64_t bits, int part) override;
   uint32_t call_depth() const override { return warp_.frame->depth; }
   uint64_t frame_id() const override { return warp_.frame->id; }
+  const Function& function() const override { return *warp_.frame->function; }
+  const void* Lanes(Operand operand) const override { return warp_.Lanes<std::byte>(operand); }
+  bool ReadMemory(int lane, uint64_t address, void* to, uint32_t bytes) const override;
 
  private:
   Warp& warp_;
