@@ -11,8 +11,10 @@
 
 #include "compile/nvcc_messages.h"
 #include "compile/source_style.h"
+#include "compile/visible_library.h"
 #include "support/rng.h"
 #include "tasks/hash.h"
+#include "vgpu/math/libdevice.h"
 
 namespace kernelsmith {
 namespace {
@@ -204,6 +206,33 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   return finish(*std::move(made));
 }
 
+// The changed libdevice, made once for each libdevice and list of functions.
+Result<fs::path> CandidateCompiler::VisibleLibrary(const Tool& nvcc, const fs::path& cache) {
+  // nvcc itself says where its libdevice is, among the commands it would run.
+  ProcessRequest request{.argv = {nvcc.path.string(), "--dryrun", "-ptx", "none.cu"}};
+  KS_TRY(const ProcessResult answer, processes_.Run(request));
+  constexpr std::string_view kVariable = "NVVMIR_LIBRARY_DIR=";
+  const size_t at = answer.err.find(kVariable);
+  const size_t end = answer.err.find('\n', at);
+  if (at == std::string::npos || end == std::string::npos) {
+    return MissingTool("nvcc does not say where libdevice is: math functions can't be visible");
+  }
+  const size_t first = at + kVariable.size();
+  const fs::path libdevice = fs::path(answer.err.substr(first, end - first)) / "libdevice.10.bc";
+  KS_TRY(std::string bitcode, files_.Read(libdevice));
+  std::vector<std::string_view> names;
+  std::string everything = bitcode;
+  for (const vgpu::math::LibdeviceFunction& function : vgpu::math::LibdeviceFunctions()) {
+    names.push_back(function.name);
+    everything.append(function.name).append("\n");
+  }
+  const fs::path target = cache / fmt::format("libdevice-{}.bc", Sha256(everything).substr(0, 16));
+  if (files_.Exists(target)) return target;
+  KS_TRY(const std::string changed, HideFunctions(std::move(bitcode), names));
+  KS_RETURN_IF_ERROR(files_.Write(target, changed));
+  return target;
+}
+
 Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidate& candidate,
                                                           const CompileOptions& options) {
   const fs::path target = candidate.host_library.parent_path() / "visible_math.ptx";
@@ -217,16 +246,11 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "candidate.cu",
                                   fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}",
                                               name, candidate.text, style.suffix)));
-  // A bitcode file without functions stands in for libdevice: an LLVM bitcode wrapper of an empty
-  // module, which llvm-as makes of an empty file.
-  const fs::path empty = scratch.path() / "empty.bc";
-  ProcessRequest make_empty{.argv = {"llvm-as-19", "-o", empty.string()}, .input = ""};
-  KS_TRY(const ProcessResult made, processes_.Run(make_empty));
-  if (made.exit_code != 0) return MissingTool("llvm-as-19 failed: " + made.err);
+  KS_TRY(const fs::path library, VisibleLibrary(nvcc, FindCache(options)));
   ProcessRequest request{
       .argv = {nvcc.path.string(), "-ptx", "-std=c++17", "-lineinfo", "--expt-relaxed-constexpr",
                "--extended-lambda", fmt::format("-arch=compute_{}", options.architecture), "-Xcicc",
-               "-nvvmir-library", "-Xcicc", empty.string(), "-isystem",
+               "-nvvmir-library", "-Xcicc", library.string(), "-isystem",
                FindHeaders(files_, options).string(), "-I",
                fs::absolute(candidate.source).parent_path().string(),
                "-DTORCH_EXTENSION_NAME=candidate", "-DKERNELSMITH=1", "-o",

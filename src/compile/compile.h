@@ -52,12 +52,15 @@ class CandidateCompiler {
   Result<CompiledCandidate> Compile(const std::filesystem::path& source,
                                     const CompileOptions& options);
 
-  // PTX in which math functions (__nv_expf and friends) stay calls, for the algebra. Cached too.
+  // PTX in which math functions (__nv_expf and friends: vgpu/math/libdevice.h) stay calls, for the
+  // algebra. The virtual GPU runs it. Cached too.
   Result<std::string> CompileVisibleMath(const CompiledCandidate& candidate,
                                          const CompileOptions& options);
 
  private:
   Result<Tool> Nvcc();
+  Result<std::filesystem::path> VisibleLibrary(const Tool& nvcc,
+                                               const std::filesystem::path& cache);
 
   FileSystem& files_;
   ProcessRunner& processes_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vgpu/lower.h"
+#include "vgpu/math/libdevice.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu {
@@ -110,6 +111,8 @@ class FunctionLowerer {
   // ---- lower_control.cc
   Status LowerBranch();
   Status LowerCall();
+  Status LowerMathCall(const ptx::CallParts& parts, const ptx::Function& declared,
+                       const math::LibdeviceFunction& function);
   Status LowerBarrier();
   Status LowerWarpSync();
   Status LowerShfl();

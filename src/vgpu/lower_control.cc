@@ -226,6 +226,9 @@ Status FunctionLowerer::LowerCall() {
       site.callee = kernel_.functions.at(callee.function);
       if (callee.function->is_entry) return Unsupported("call of a kernel");
     } else {
+      if (const math::LibdeviceFunction* function = math::FindLibdeviceFunction(declared.name)) {
+        return LowerMathCall(parts, declared, *function);
+      }
       site.system = static_cast<uint8_t>(SystemCallOf(declared.name));
       if (site.system == 0) {
         return Unsupported(
@@ -260,6 +263,87 @@ Status FunctionLowerer::LowerCall() {
   call.target = static_cast<uint32_t>(out_.calls.size());
   out_.calls.push_back(std::move(site));
   return Append(call);
+}
+
+namespace {
+Type TypeOfLetter(char letter) {
+  switch (letter) {
+    case 'f':
+      return Type::kF32;
+    case 'd':
+      return Type::kF64;
+    case 'i':
+      return Type::kS32;
+    default:
+      return Type::kS64;
+  }
+}
+}  // namespace
+
+// Not a call to those who watch: the arguments are loaded from the frame, one instruction on
+// registers computes, and its results are stored to the frame or through pointers. So whatever is
+// known about values flows through it as through any other instruction.
+Status FunctionLowerer::LowerMathCall(const ptx::CallParts& parts, const ptx::Function& declared,
+                                      const math::LibdeviceFunction& function) {
+  const size_t arguments = function.arguments.size();
+  const size_t returned = function.returns_value ? 1 : 0;
+  const size_t pointers = function.results.size() - returned;
+  const auto is = [](const ptx::Variable& variable, Type t) {
+    return variable.Size() == static_cast<uint64_t>(ptx::BytesOf(t));
+  };
+  bool as_known =
+      declared.parameters.size() == arguments + pointers && declared.returns.size() == returned &&
+      parts.parameters != nullptr && parts.parameters->elements.size() == arguments + pointers &&
+      (returned == 0 || (parts.returns != nullptr && parts.returns->elements.size() == 1 &&
+                         is(declared.returns[0], TypeOfLetter(function.results[0]))));
+  for (size_t i = 0; as_known && i < declared.parameters.size(); ++i) {
+    as_known = is(declared.parameters[i],
+                  i < arguments ? TypeOfLetter(function.arguments[i]) : Type::kU64);
+  }
+  if (!as_known) {
+    return Unsupported(fmt::format("{} is declared otherwise than in libdevice", declared.name));
+  }
+  const auto argument = [&](size_t i, Type t) -> Result<Operand> {
+    KS_TRY(const FrameRange range,
+           CallArgument(parts.parameters->elements[i], &declared.parameters[i]));
+    const Operand value = Temporary(t);
+    KS_RETURN_IF_ERROR(Append(FrameAccess(Op::kLoad, t, range.offset, value)));
+    return value;
+  };
+  Instruction call = Make(Op::kMathCall, TypeOfLetter(function.results[0]));
+  call.source_type = TypeOfLetter(function.arguments[0]);
+  call.target = static_cast<uint32_t>(&function - math::LibdeviceFunctions().data());
+  Operand* const sources[] = {&call.a, &call.b, &call.c, &call.e};
+  for (size_t i = 0; i < arguments; ++i) {
+    KS_TRY(*sources[i], argument(i, TypeOfLetter(function.arguments[i])));
+  }
+  std::vector<Operand> targets;
+  for (size_t i = 0; i < pointers; ++i) {
+    KS_TRY(const Operand pointer, argument(arguments + i, Type::kU64));
+    targets.push_back(pointer);
+  }
+  call.d = Temporary(TypeOfLetter(function.results[0]));
+  if (function.results.size() > 1) call.d2 = Temporary(TypeOfLetter(function.results[1]));
+  KS_RETURN_IF_ERROR(Append(call));
+  for (size_t i = 0; i < function.results.size(); ++i) {
+    const Type t = TypeOfLetter(function.results[i]);
+    const Operand value = i == 0 ? call.d : call.d2;
+    if (i < returned) {
+      KS_TRY(const FrameRange range, CallResult(parts.returns->elements[i], &declared.returns[i]));
+      if (range.size == 0) continue;  // nobody wants it
+      KS_RETURN_IF_ERROR(Append(FrameAccess(Op::kStore, t, range.offset, value)));
+      continue;
+    }
+    Instruction store = Make(Op::kStore, t);
+    store.space = MemorySpace::kGeneric;
+    store.address = AddressBase::kRegister64;
+    store.a = targets[i - returned];
+    store.b = value;
+    store.bytes = static_cast<uint8_t>(ptx::BytesOf(t));
+    store.register_bytes = static_cast<uint8_t>(value.bytes());
+    KS_RETURN_IF_ERROR(Append(store));
+  }
+  return {};
 }
 
 // bar{.cta}.sync a{, b}; bar.arrive a, b; bar.red.popc d, a{, b}, {!}c; bar.red.op p, a{, b}, {!}c

@@ -36,7 +36,7 @@ bool HasAvx2() {
 #endif
 
 constexpr Finder kCommon[] = {FindAtomicHandler, FindWarpHandler, FindMatrixHandler,
-                              FindMbarrierHandler, FindVideoHandler};
+                              FindMbarrierHandler, FindVideoHandler, FindMathCallHandler};
 
 template <size_t kCount>
 Handler FindIn(const Finder (&finders)[kCount], const Instruction& instruction) {

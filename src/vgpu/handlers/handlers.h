@@ -39,5 +39,6 @@ Handler FindWarpHandler(const Instruction& instruction);
 Handler FindMatrixHandler(const Instruction& instruction);
 Handler FindMbarrierHandler(const Instruction& instruction);
 Handler FindVideoHandler(const Instruction& instruction);
+Handler FindMathCallHandler(const Instruction& instruction);
 
 }  // namespace kernelsmith::vgpu
