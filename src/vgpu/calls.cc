@@ -33,6 +33,12 @@ std::unique_ptr<Frame> NewFrame(Warp& w, const Function& function) {
   const auto address = reinterpret_cast<uintptr_t>(frame->storage.data());
   frame->registers = frame->storage.data() +
                      (kRegisterAlignment - address % kRegisterAlignment) % kRegisterAlignment;
+  // A function that reads no register before it wrote it needs no shadow until memory brings
+  // undefined bits in.
+  if (w.launch->Wants(interest::kUndefinedBits) && function.may_read_unwritten && !w.tracked) {
+    WarpPicture(w).Track();
+  }
+  if (w.tracked) frame->undefined.assign(function.register_bytes, std::byte{0xff});
   return frame;
 }
 
@@ -50,6 +56,10 @@ std::byte* LocalBytes(const Warp& w, int lane, uint64_t offset) {
   return w.local + static_cast<size_t>(lane) * w.local_stride + offset;
 }
 
+uint8_t* DefinedLocal(Warp& w, int lane, uint64_t offset) {
+  return w.defined_local.data() + static_cast<size_t>(lane) * w.local_stride + offset;
+}
+
 void Copy(Warp& w, int lane, uint32_t to_base, const std::vector<FrameRange>& to,
           uint32_t from_base, const std::vector<FrameRange>& from) {
   const size_t count = std::min(to.size(), from.size());
@@ -62,6 +72,10 @@ void Copy(Warp& w, int lane, uint32_t to_base, const std::vector<FrameRange>& to
       WarpPicture picture(w);
       w.launch->observer->OnFrameCopy(picture, lane, window + to_base + to[i].offset,
                                       window + from_base + from[i].offset, bytes);
+    }
+    if (!w.defined_local.empty()) {
+      std::memmove(DefinedLocal(w, lane, to_base + to[i].offset),
+                   DefinedLocal(w, lane, from_base + from[i].offset), bytes);
     }
   }
 }
@@ -78,10 +92,12 @@ T ReadArgument(const Warp& w, int lane, const CallSite& site, size_t index) {
 }
 
 template <typename T>
-void WriteResult(const Warp& w, int lane, const CallSite& site, T value) {
+void WriteResult(Warp& w, int lane, const CallSite& site, T value) {
   if (site.results.empty()) return;
-  std::memcpy(LocalBytes(w, lane, w.frame->local_base[lane] + site.results[0].offset), &value,
-              std::min<size_t>(sizeof value, site.results[0].size));
+  const uint64_t at = w.frame->local_base[lane] + site.results[0].offset;
+  const size_t bytes = std::min<size_t>(sizeof value, site.results[0].size);
+  std::memcpy(LocalBytes(w, lane, at), &value, bytes);
+  if (!w.defined_local.empty()) std::memset(DefinedLocal(w, lane, at), 0xff, bytes);
 }
 
 // Reads bytes at generic addresses for printf and assert; stops at what is not accessible.
@@ -152,6 +168,9 @@ void PushFrame(Warp& w, const Function& callee, uint32_t mask, const CallSite* s
     frame->saved_stack[lane] = top;
     frame->local_base[lane] = base;
     w.stack_top[lane] = callee.frame_bytes > 0 ? base + callee.frame_bytes : top;
+    if (!w.defined_local.empty() && callee.frame_bytes > 0) {
+      std::memset(DefinedLocal(w, lane, base), 0, callee.frame_bytes);
+    }
     if (site != nullptr) {
       Copy(w, lane, base, callee.parameters, w.frame->local_base[lane], site->arguments);
       frame->return_pc[lane] = w.pc + 1;
@@ -192,28 +211,41 @@ void DropFrames(Warp& w, uint32_t lanes) {
   }
 }
 
+namespace {
+
+// Copies the registers of one lane.
+void MergeRegisters(std::byte* to, const std::byte* from, const Function& function, int lane) {
+  const uint32_t bit = 1u << lane;
+  for (const RegisterArea& area : function.areas) {
+    if (area.width == LaneWidth::kPredicate) {
+      for (uint32_t at = area.first; at < area.last; at += sizeof(uint32_t)) {
+        uint32_t word;
+        uint32_t other;
+        std::memcpy(&word, to + at, sizeof word);
+        std::memcpy(&other, from + at, sizeof other);
+        word = (word & ~bit) | (other & bit);
+        std::memcpy(to + at, &word, sizeof word);
+      }
+      continue;
+    }
+    const uint32_t bytes = 1u << static_cast<uint32_t>(area.width);
+    for (uint32_t at = area.first; at < area.last; at += bytes * kWarpSize) {
+      std::memcpy(to + at + lane * bytes, from + at + lane * bytes, bytes);
+    }
+  }
+}
+
+}  // namespace
+
 void MergeFrames(Warp& w, Frame* to, uint32_t mask) {
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     Frame* from = w.lane_frame[lane];
     if (from == to) continue;
     const uint32_t bit = 1u << lane;
-    for (const RegisterArea& area : to->function->areas) {
-      if (area.width == LaneWidth::kPredicate) {
-        for (uint32_t at = area.first; at < area.last; at += sizeof(uint32_t)) {
-          uint32_t word;
-          uint32_t other;
-          std::memcpy(&word, to->registers + at, sizeof word);
-          std::memcpy(&other, from->registers + at, sizeof other);
-          word = (word & ~bit) | (other & bit);
-          std::memcpy(to->registers + at, &word, sizeof word);
-        }
-        continue;
-      }
-      const uint32_t bytes = 1u << static_cast<uint32_t>(area.width);
-      for (uint32_t at = area.first; at < area.last; at += bytes * kWarpSize) {
-        std::memcpy(to->registers + at + lane * bytes, from->registers + at + lane * bytes, bytes);
-      }
+    MergeRegisters(to->registers, from->registers, *to->function, lane);
+    if (w.tracked) {
+      MergeRegisters(to->undefined.data(), from->undefined.data(), *to->function, lane);
     }
     to->return_pc[lane] = from->return_pc[lane];
     to->caller[lane] = from->caller[lane];
@@ -235,13 +267,24 @@ void RunSystemCall(Warp& w, const CallSite& site, uint32_t mask) {
       case SystemCall::kAssertFail:
         AssertFail(w, site, lane);
         break;
-      case SystemCall::kMalloc:
-        WriteResult<uint64_t>(
-            w, lane, site,
-            w.launch->gpu->heap().Allocate(ReadArgument<uint64_t>(w, lane, site, 0)));
+      case SystemCall::kMalloc: {
+        const auto size = ReadArgument<uint64_t>(w, lane, site, 0);
+        const uint64_t address = w.launch->gpu->heap().Allocate(size);
+        WriteResult<uint64_t>(w, lane, site, address);
+        if (w.launch->observer != nullptr) {
+          WarpPicture picture(w);
+          w.launch->observer->OnDeviceMalloc(picture, lane, address, size);
+        }
         break;
+      }
       case SystemCall::kFree: {
         const auto address = ReadArgument<uint64_t>(w, lane, site, 0);
+        if (address != 0 && w.launch->observer != nullptr) {
+          WarpPicture picture(w);
+          if (!w.launch->observer->OnDeviceFree(picture, lane, address)) break;
+        }
+        ++w.launch->heap_frees;
+        w.ForgetWindows();
         if (address != 0 && !w.launch->gpu->heap().Free(address)) {
           w.Fail(FaultKind::kIllegalAddress, lane, address,
                  fmt::format("free of 0x{:x}, which malloc in a kernel did not return or which was "

@@ -20,6 +20,9 @@ struct KernelContext {
   std::unordered_map<const ptx::Function*, Function*> functions;
 };
 
+// Sets Instruction::index in code whose registers are still virtual (index_slice.cc).
+void MarkIndexArithmetic(Function& function, size_t registers);
+
 class FunctionLowerer {
  public:
   FunctionLowerer(const KernelContext& kernel, FunctionRef ref, Function& out)

@@ -24,6 +24,7 @@ uint64_t DeviceHeap::Allocate(uint64_t size) {
     free_.erase(it);
     if (rest > 0) free_[address + bytes] = rest;
     used_[address] = bytes;
+    asked_[address] = size;
     return address;
   }
   return 0;
@@ -36,6 +37,7 @@ bool DeviceHeap::Free(uint64_t address) {
   uint64_t start = address;
   uint64_t bytes = block->second;
   used_.erase(block);
+  asked_.erase(address);
   auto next = free_.lower_bound(start);
   if (next != free_.begin()) {
     auto previous = std::prev(next);
@@ -64,6 +66,15 @@ uint64_t DeviceHeap::SizeOf(uint64_t address) const {
   std::lock_guard lock(mutex_);
   const auto it = used_.find(address);
   return it == used_.end() ? 0 : it->second;
+}
+
+std::pair<uint64_t, uint64_t> DeviceHeap::BlockAt(uint64_t address) const {
+  std::lock_guard lock(mutex_);
+  auto it = asked_.upper_bound(address);
+  if (it == asked_.begin()) return {0, 0};
+  --it;
+  if (address - it->first >= it->second) return {0, 0};
+  return *it;
 }
 
 uint64_t DeviceHeap::blocks_in_use() const {

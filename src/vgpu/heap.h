@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "vgpu/memory.h"
 
@@ -26,14 +27,18 @@ class DeviceHeap {
   // Size of the block in use that starts at `address`; 0 if there is none.
   uint64_t SizeOf(uint64_t address) const;
   uint64_t blocks_in_use() const;
+  // Start of the block in use that contains `address`, and how many bytes were asked for; {0, 0} if
+  // there is none.
+  std::pair<uint64_t, uint64_t> BlockAt(uint64_t address) const;
 
  private:
   DeviceMemory& memory_;
   mutable std::mutex mutex_;
   uint64_t limit_;
   uint64_t arena_ = 0;
-  std::map<uint64_t, uint64_t> used_;  // address -> bytes
-  std::map<uint64_t, uint64_t> free_;  // address -> bytes, merged
+  std::map<uint64_t, uint64_t> used_;   // address -> bytes
+  std::map<uint64_t, uint64_t> asked_;  // address -> bytes as asked for, of those in use
+  std::map<uint64_t, uint64_t> free_;   // address -> bytes, merged
 };
 
 }  // namespace kernelsmith::vgpu

@@ -98,6 +98,7 @@ struct Instruction {
   bool control : 1 = false;      // changes the pc or waits: the scheduler executes it
   bool waits : 1 = false;        // a loop around it may be waiting for another thread
   bool is_volatile : 1 = false;  // volatile, relaxed, acquire, release, atomic: strong accesses
+  bool index : 1 = false;        // writes a register from which a memory address may be made
 
   // d = op(a, b, c); d2: second result (p|q, shfl's predicate). Vectors stand in the function's
   // operand list.
@@ -234,7 +235,10 @@ struct Function {
   uint32_t register_bytes = 0;  // of one frame
   uint32_t register_words = 0;  // 32-bit registers a thread needs at the same time, about
   std::vector<RegisterArea> areas;
-  uint32_t frame_bytes = 0;            // of local memory: variables, call parameters
+  uint32_t frame_bytes = 0;  // of local memory: variables, call parameters
+  uint32_t frame_end = 0;    // the same without padding behind the last one
+  // Some instruction may read a register before anything wrote it (registers.cc).
+  bool may_read_unwritten = false;
   std::vector<FrameRange> parameters;  // in this function's frame
   std::vector<FrameRange> results;
   bool uses_alloca = false;

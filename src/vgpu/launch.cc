@@ -46,6 +46,10 @@ class Runner {
       if (resident_.empty()) resident_.push_front(Start(next++));
       Block& block = *resident_.front();
       launch_.progress = false;
+      if (block.heap_frees != launch_.heap_frees) {
+        block.heap_frees = launch_.heap_frees;
+        for (Warp& w : block.warps) w.ForgetWindows();
+      }
       const BlockOutcome outcome = RunBlock(block);
       if (outcome == BlockOutcome::kFault) return;
       if (outcome == BlockOutcome::kDone) {
@@ -53,6 +57,10 @@ class Runner {
         stalled = 0;
         last_progress = Clock::now();
         continue;
+      }
+      if (launch_.observer != nullptr) {
+        launch_.observer->OnPause(launch_.grid_id);
+        launch_.observer->OnResume(launch_.grid_id);
       }
       stalled = outcome == BlockOutcome::kSpinning && !launch_.progress ? stalled + 1 : 0;
       std::rotate(resident_.begin(), resident_.begin() + 1, resident_.end());
@@ -87,6 +95,10 @@ class Runner {
     const auto address = reinterpret_cast<uintptr_t>(block->shared_storage.data());
     block->shared = block->shared_storage.data() + (128 - address % 128) % 128;
     block->shared_bytes = launch_.shared_bytes;
+    if (launch_.Wants(interest::kUndefinedBits)) {
+      block->defined_shared.assign(launch_.shared_bytes + 16, 0);
+    }
+    block->heap_frees = launch_.heap_frees;
     block->finished_warps = 0;
     block->next_warp = 0;
     for (BarrierState& barrier : block->barriers) barrier = {};
@@ -122,6 +134,8 @@ class Runner {
       w.local_storage.resize(size_t{kWarpSize} * w.local_stride);
     }
     w.local = w.local_storage.data();
+    w.tracked = false;
+    if (launch_.Wants(interest::kUndefinedBits)) w.defined_local.resize(w.local_storage.size());
     FillSpecial(w, first);
     w.base[static_cast<size_t>(OperandBase::kSpecial)] =
         reinterpret_cast<std::byte*>(w.special.data());
@@ -322,9 +336,13 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
   launch.memory = memory_.get();
   launch.request = request;
   launch.observer = request.observer;
+  if (launch.observer != nullptr) launch.interests = launch.observer->interests();
   launch.shared_window = memory_->shared_window();
   launch.local_window = memory_->local_window();
   launch.shared_bytes = kernel->dynamic_shared_offset + request.dynamic_shared_bytes;
+  if (launch.Wants(interest::kBadAccesses) && request.dynamic_shared_bytes == 0) {
+    launch.shared_bytes = kernel->static_shared_bytes;  // without padding for what is not there
+  }
   launch.local_stride =
       kernel->bounded_stack
           ? (kernel->local_bytes + 15) / 16 * 16
@@ -351,12 +369,15 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
   launch.grid_workspace = workspace;
 
   if (launch.observer != nullptr) {
-    launch.observer->OnLaunchBegin({.kernel = request.entry,
+    launch.observer->OnLaunchBegin({.id = launch.grid_id,
+                                    .operation = request.operation,
+                                    .kernel = request.entry,
                                     .grid = request.grid,
                                     .block = request.block,
                                     .shared_bytes = launch.shared_bytes,
                                     .shared_window = launch.shared_window,
-                                    .local_window = launch.local_window});
+                                    .local_window = launch.local_window,
+                                    .code = kernel});
   }
   Runner(launch).Run();
   if (launch.observer != nullptr) {

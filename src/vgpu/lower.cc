@@ -373,6 +373,7 @@ Status FunctionLowerer::LayOutFrame() {
   }
   frame_end_ = static_cast<uint32_t>(AlignUp(largest, 16));
   out_.frame_bytes = frame_end_;
+  out_.frame_end = static_cast<uint32_t>(largest);
   return {};
 }
 
@@ -497,7 +498,9 @@ Status FunctionLowerer::Run() {
   end.control = true;
   KS_RETURN_IF_ERROR(Append(end));
   KS_RETURN_IF_ERROR(ResolveBranches());
+  MarkIndexArithmetic(out_, registers_.size());
   AssignRegisters();
+  if (frame_end_ > out_.frame_bytes) out_.frame_end = frame_end_;  // temporaries of calls
   out_.frame_bytes = static_cast<uint32_t>(AlignUp(frame_end_, 16));
   // One line more than the content, so that there is an aligned start.
   const size_t size = out_.constants.size();

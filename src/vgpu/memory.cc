@@ -254,6 +254,22 @@ std::vector<Allocation> DeviceMemory::LiveAllocations() const {
   return all;
 }
 
+std::vector<Allocation> DeviceMemory::FreedAllocations() const {
+  std::shared_lock lock(mutex_);
+  std::vector<Allocation> all;
+  all.reserve(freed_.size());
+  for (const auto& [address, allocation] : freed_) all.push_back(allocation);
+  return all;
+}
+
+void DeviceMemory::SetReadOnly(uint64_t address, bool read_only) {
+  std::unique_lock lock(mutex_);
+  const auto it = live_.find(address);
+  KS_CHECK(it != live_.end());
+  it->second.read_only = read_only;
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
 uint64_t DeviceMemory::used_bytes() const {
   std::shared_lock lock(mutex_);
   return used_;

@@ -42,6 +42,7 @@ struct Allocation {
   uint64_t id = 0;    // 1, 2, 3 ... in order of allocation; never reused
   std::string where;  // who allocated it, for reports; free text
   bool freed = false;
+  bool read_only = false;    // kernels that are checked may not write to it
   ptrdiff_t host_delta = 0;  // address + host_delta is where the engine may access it
 
   uint64_t end() const { return address + size; }
@@ -85,6 +86,10 @@ class DeviceMemory {
   Status RegisterHostRange(void* pointer, uint64_t size, std::string where);
   Status UnregisterHostRange(void* pointer);
 
+  // `address` is the start of a live allocation, which kernels only read: checked ones
+  // (interest::kBadAccesses) are told off for writing. Constants and parameters are so anyway.
+  void SetReadOnly(uint64_t address, bool read_only);
+
   // The live allocation that contains `address` (or starts there, if it is empty).
   std::optional<Allocation> Find(uint64_t address) const;
   // The same, or else the freed allocation whose addresses are not yet in use again, or else the
@@ -100,6 +105,8 @@ class DeviceMemory {
   }
 
   std::vector<Allocation> LiveAllocations() const;
+  // Freed ones whose addresses are not in use again, by address.
+  std::vector<Allocation> FreedAllocations() const;
   uint64_t used_bytes() const;
   uint64_t capacity() const { return options_.capacity; }
 

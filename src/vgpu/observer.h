@@ -14,6 +14,21 @@ namespace kernelsmith::vgpu {
 
 inline constexpr int kWarpSize = 32;
 
+// What an observer wants to hear of: Observer::interests() is a set of these bits. Calls that
+// nobody wants are not made. Launches, blocks, warps, barriers, fences and exits are told to
+// everyone.
+namespace interest {
+inline constexpr uint32_t kInstructions = 1 << 0;  // BeforeInstruction, AfterInstruction
+inline constexpr uint32_t kAccesses = 1 << 1;      // OnMemoryAccess
+// OnBadAccess. Limits are exact then: blocks of the device heap, the bytes of a thread's frames,
+// memory that may only be read.
+inline constexpr uint32_t kBadAccesses = 1 << 2;
+// The engine keeps WarpView's shadows, and AfterInstruction comes for tracked warps.
+inline constexpr uint32_t kUndefinedBits = 1 << 3;
+inline constexpr uint32_t kIndexArithmetic = 1 << 4;  // OnIndexArithmetic
+inline constexpr uint32_t kAll = 0xffffffff & ~(kBadAccesses | kUndefinedBits);
+}  // namespace interest
+
 // The warp that executes, as an observer may see it.
 class WarpView {
  public:
@@ -32,10 +47,24 @@ class WarpView {
   virtual uint32_t call_depth() const = 0;
   virtual uint64_t frame_id() const = 0;
   virtual const Function& function() const = 0;  // that executes
+  virtual uint64_t launch_id() const = 0;        // LaunchInfo::id
   // The 32 lanes of an operand, contiguous, of its width; of a predicate one word.
   virtual const void* Lanes(Operand operand) const = 0;
   // Bytes at a generic address as `lane` sees them. False: not accessible.
   virtual bool ReadMemory(int lane, uint64_t address, void* to, uint32_t bytes) const = 0;
+
+  // -- undefined bits (interest::kUndefinedBits)
+  // Registers have a shadow once the warp is tracked: as Lanes(), 1 where the bit was never given a
+  // value. Constants and special registers have none (null).
+  virtual bool tracked() const = 0;
+  virtual void Track() = 0;  // all registers are defined until someone says otherwise
+  virtual void* UndefinedLanes(Operand operand) = 0;
+  // The shadows of shared and of a lane's local memory: 0 where a bit was never written. The engine
+  // clears them when a block or a frame begins and moves them along with call arguments.
+  virtual uint8_t* DefinedShared() = 0;
+  virtual uint8_t* DefinedLocal(int lane) = 0;
+  virtual uint32_t shared_bytes() const = 0;
+  virtual uint32_t local_bytes() const = 0;
 };
 
 enum class AccessKind : uint8_t { kLoad, kStore, kAtomic, kReduction, kAsyncCopy, kPrefetch };
@@ -49,6 +78,9 @@ struct MemoryAccess {
   std::array<uint64_t, kWarpSize> address{};
 };
 
+// Why lanes of an access could not go on.
+enum class BadAccess : uint8_t { kOutside, kMisaligned, kReadOnly };
+
 struct BarrierEvent {
   enum class Kind : uint8_t { kArrive, kSync, kReduction, kReleased };
   Kind kind = Kind::kSync;
@@ -59,20 +91,27 @@ struct BarrierEvent {
 };
 
 struct LaunchInfo {
+  uint64_t id = 0;         // never the same in a process
+  uint64_t operation = 0;  // LaunchRequest::operation
   std::string kernel;
   Dim3 grid;
   Dim3 block;
   uint32_t shared_bytes = 0;   // static and dynamic
   uint64_t shared_window = 0;  // generic addresses of shared and of local memory begin here
   uint64_t local_window = 0;
+  const Kernel* code = nullptr;
 };
 
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual uint32_t interests() const { return interest::kAll; }
 
   virtual void OnLaunchBegin(const LaunchInfo& launch) {}
   virtual void OnLaunchEnd(const Fault* fault) {}
+  // A block gave way: other launches (on other threads) may be heard of until it resumes.
+  virtual void OnPause(uint64_t launch_id) {}
+  virtual void OnResume(uint64_t launch_id) {}
   virtual void OnBlockBegin(uint64_t block_number) {}
   virtual void OnBlockEnd(uint64_t block_number) {}
   virtual void OnWarpBegin(WarpView& warp) {}
@@ -85,6 +124,19 @@ class Observer {
   virtual bool OnMemoryAccess(WarpView& warp, const MemoryAccess& access) { return true; }
   // The engine copied bytes within a lane's local memory: arguments of a call, or its results.
   virtual void OnFrameCopy(WarpView& warp, int lane, uint64_t to, uint64_t from, uint32_t bytes) {}
+  // Lanes of `bad` can't do the access. True: they are left out (loads give 0) and the kernel goes
+  // on; false: it ends with a fault.
+  virtual bool OnBadAccess(WarpView& warp, const MemoryAccess& access, uint32_t bad,
+                           BadAccess why) {
+    return false;
+  }
+  // An integer instruction whose result may become part of an address (Instruction::index), after
+  // it was executed.
+  virtual void OnIndexArithmetic(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
+  // malloc and free in a kernel; malloc's address is 0 when there is no room. Free comes before it
+  // happens; return false to leave it out, e.g. because the block is not in use.
+  virtual void OnDeviceMalloc(WarpView& warp, int lane, uint64_t address, uint64_t size) {}
+  virtual bool OnDeviceFree(WarpView& warp, int lane, uint64_t address) { return true; }
   virtual void OnBarrier(WarpView& warp, const BarrierEvent& event) {}
   virtual void OnBarrierReleased(uint64_t block_number, uint32_t barrier) {}
   virtual void OnFence(WarpView& warp, const Instruction& instruction, uint32_t mask) {}

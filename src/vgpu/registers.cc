@@ -130,6 +130,20 @@ class Liveness {
     uint32_t last = 0;
   };
 
+  // Whether a register may be read that no instruction has written. Unlike for places, an
+  // instruction that runs writes its results. After Intervals().
+  bool MayReadUnwritten() {
+    if (live_in_.empty()) return true;
+    const auto any = [](const BitSet& set) {
+      bool found = false;
+      set.ForEach([&](size_t) { found = true; });
+      return found;
+    };
+    if (!any(live_in_[0])) return false;
+    results_are_written_ = true;
+    return !Solve() || any(live_in_[0]);
+  }
+
   std::vector<Interval> Intervals() {
     std::vector<Interval> intervals(registers_, {0, ~0u});
     if (blocks_.size() * registers_ / 4 > kMaxLivenessBytes || !Solve()) return intervals;
@@ -201,11 +215,16 @@ class Liveness {
         for (uint32_t pc = blocks_[b].last; pc-- > blocks_[b].first;) {
           const Instruction& in = function_.code[pc];
           const bool guarded = Guarded(in);
+          const auto writes = [&](Operand operand, Touch touch) {
+            return touch == Touch::kWrite ||
+                   (results_are_written_ && !guarded && touch == Touch::kUpdate &&
+                    (operand == in.d || operand == in.d2));
+          };
           ForEachTouch(in, function_.list, guarded, [&](Operand operand, Touch touch) {
-            if (touch == Touch::kWrite) live.Clear(operand.offset());
+            if (writes(operand, touch)) live.Clear(operand.offset());
           });
           ForEachTouch(in, function_.list, guarded, [&](Operand operand, Touch touch) {
-            if (touch != Touch::kWrite) live.Set(operand.offset());
+            if (!writes(operand, touch)) live.Set(operand.offset());
           });
         }
         changed |= live_in_[b].Add(live);
@@ -218,6 +237,7 @@ class Liveness {
   const Function& function_;
   size_t registers_;
   Operand always_;
+  bool results_are_written_ = false;
   std::vector<BasicBlock> blocks_;
   std::vector<BitSet> live_in_;
   std::vector<BitSet> live_out_;
@@ -228,6 +248,7 @@ class Liveness {
 void FunctionLowerer::AssignRegisters() {
   Liveness liveness(out_, registers_.size(), PredicateConstant(true));
   const std::vector<Liveness::Interval> intervals = liveness.Intervals();
+  out_.may_read_unwritten = liveness.MayReadUnwritten();
   std::vector<uint32_t> order(registers_.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {

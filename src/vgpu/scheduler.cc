@@ -226,7 +226,7 @@ Step Synchronise(Warp& w, const Instruction& in, uint32_t mask) {
     }
     in.handler(w, in, now);
     if (w.stopped) return Step::kFault;
-    if (w.launch->observer != nullptr) {
+    if (w.launch->Wants(interest::kInstructions) || w.tracked) {
       WarpPicture picture(w);
       w.launch->observer->AfterInstruction(picture, in, now);
     }
@@ -309,7 +309,7 @@ WarpOutcome Run(Warp& w) {
         }
         continue;
       }
-      if constexpr (kObserved) {
+      if (kObserved && (w.launch->Wants(interest::kInstructions) || w.tracked)) {
         WarpPicture picture(w);
         w.launch->observer->BeforeInstruction(picture, in, mask);
       }
@@ -319,8 +319,15 @@ WarpOutcome Run(Warp& w) {
       }
       in.handler(w, in, mask);
       if constexpr (kObserved) {
-        WarpPicture picture(w);
-        w.launch->observer->AfterInstruction(picture, in, mask);
+        // The instruction itself may have made the warp a tracked one.
+        if (w.launch->Wants(interest::kInstructions) || w.tracked) {
+          WarpPicture picture(w);
+          w.launch->observer->AfterInstruction(picture, in, mask);
+        }
+        if (in.index && w.launch->Wants(interest::kIndexArithmetic)) {
+          WarpPicture picture(w);
+          w.launch->observer->OnIndexArithmetic(picture, in, mask);
+        }
       }
       w.waited |= in.waits;
       if (w.stopped) {

@@ -36,6 +36,7 @@ struct LaunchRequest {
   std::span<const std::byte> parameters;  // laid out as EntryInfo says; missing bytes are 0
   bool cooperative = false;
   Observer* observer = nullptr;  // observer.h
+  uint64_t operation = 0;        // the caller's name for this launch, for the observer
 };
 
 struct LaunchStatistics {

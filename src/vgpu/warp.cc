@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "vgpu/heap.h"
+
 namespace kernelsmith::vgpu {
 
 const char* FaultKindName(FaultKind kind) {
@@ -76,8 +78,18 @@ bool Warp::FindWindow(uint64_t address, uint64_t bytes) {
                                [](uint64_t a, const Allocation& b) { return a < b.address; });
     if (it == all.begin()) return false;
     --it;
-    const MemoryWindow found{it->address, it->end(), it->host_delta};
+    MemoryWindow found{it->address, it->end(), it->host_delta};
     if (!contains(found)) return false;
+    if (launch->Wants(interest::kBadAccesses)) {
+      found.writable = !it->read_only && it->kind != AllocationKind::kConstant &&
+                       it->kind != AllocationKind::kParameter;
+      if (it->kind == AllocationKind::kHeap) {
+        const auto [start, size] = launch->gpu->heap().BlockAt(address);
+        found.low = start;
+        found.high = start + size;
+        if (!contains(found)) return false;
+      }
+    }
     old_window = window;
     window = found;
     return true;
@@ -119,6 +131,19 @@ void Warp::FailAddress(int lane, uint64_t address, uint32_t bytes, MemorySpace s
   }
   Fail(FaultKind::kIllegalAddress, lane, generic,
        fmt::format("{} of {} bytes at 0x{:x}: {}", verb, bytes, generic, where));
+}
+
+void WarpPicture::Track() {
+  if (warp_.tracked) return;
+  warp_.tracked = true;
+  for (const auto& frame : warp_.frames) {
+    frame->undefined.assign(frame->function->register_bytes, std::byte{0});
+  }
+}
+
+void* WarpPicture::UndefinedLanes(Operand operand) {
+  if (!warp_.tracked || operand.base() != OperandBase::kRegister) return nullptr;
+  return warp_.frame->undefined.data() + operand.offset();
 }
 
 Dim3 WarpPicture::thread_index(int lane) const {

@@ -67,6 +67,7 @@ struct MemoryWindow {
   uint64_t low = 1;
   uint64_t high = 0;
   ptrdiff_t delta = 0;
+  bool writable = true;
 };
 
 struct Frame {
@@ -75,7 +76,8 @@ struct Frame {
   uint64_t id = 0;
   uint32_t lanes = 0;  // lanes on whose call stack it is
   std::vector<std::byte> storage;
-  std::byte* registers = nullptr;  // 64-byte aligned part of storage
+  std::byte* registers = nullptr;    // 64-byte aligned part of storage
+  std::vector<std::byte> undefined;  // shadow of the registers; empty unless the warp is tracked
   std::array<uint32_t, kWarpSize> return_pc{};
   std::array<Frame*, kWarpSize> caller{};
   std::array<uint32_t, kWarpSize> local_base{};   // of this frame in the lane's local memory
@@ -117,6 +119,8 @@ struct alignas(64) Warp {
   std::byte* local = nullptr;  // 32 stacks of local_stride bytes
   uint32_t local_stride = 0;
   std::array<uint32_t, kWarpSize> stack_top{};
+  bool tracked = false;                // frames have shadows
+  std::vector<uint8_t> defined_local;  // shadow of `local`; see WarpView
 
   MemoryWindow window;      // the global allocation used last
   MemoryWindow old_window;  // and the one before
@@ -143,6 +147,7 @@ struct alignas(64) Warp {
   // The window of global memory that contains [address, address + bytes); false if there is none.
   bool FindWindow(uint64_t address, uint64_t bytes);
   void FailAddress(int lane, uint64_t address, uint32_t bytes, MemorySpace space, bool write);
+  void ForgetWindows() { window = old_window = {}; }
 };
 
 struct BarrierState {
@@ -163,6 +168,8 @@ struct Block {
   uint32_t threads = 0;
   std::vector<Warp> warps;
   std::vector<std::byte> shared_storage;
+  std::vector<uint8_t> defined_shared;  // shadow; see WarpView
+  uint64_t heap_frees = 0;              // LaunchState::heap_frees when windows were last forgotten
   std::array<BarrierState, kBarriers> barriers;
   uint32_t finished_warps = 0;
   uint32_t next_warp = 0;
@@ -182,6 +189,8 @@ struct LaunchState {
   uint64_t shared_window = 0;
   uint64_t local_window = 0;
   Observer* observer = nullptr;
+  uint32_t interests = 0;   // of the observer
+  uint64_t heap_frees = 0;  // windows of freed heap blocks must be forgotten
   std::optional<Fault> fault;
   uint64_t next_frame_id = 1;
   uint64_t instructions = 0;  // warp instructions of finished turns: what clocks count
@@ -191,6 +200,8 @@ struct LaunchState {
   std::vector<Allocation> allocations;
   uint64_t memory_generation = 0;
   std::chrono::steady_clock::time_point start;
+
+  bool Wants(uint32_t interest) const { return (interests & interest) != 0; }
 };
 
 // The generic address a lane's address in `space` stands for.
@@ -219,7 +230,17 @@ class WarpPicture final : public WarpView {
   uint32_t call_depth() const override { return warp_.frame->depth; }
   uint64_t frame_id() const override { return warp_.frame->id; }
   const Function& function() const override { return *warp_.frame->function; }
+  uint64_t launch_id() const override { return warp_.launch->grid_id; }
   const void* Lanes(Operand operand) const override { return warp_.Lanes<std::byte>(operand); }
+  bool tracked() const override { return warp_.tracked; }
+  void Track() override;
+  void* UndefinedLanes(Operand operand) override;
+  uint8_t* DefinedShared() override { return warp_.block->defined_shared.data(); }
+  uint8_t* DefinedLocal(int lane) override {
+    return warp_.defined_local.data() + static_cast<size_t>(lane) * warp_.local_stride;
+  }
+  uint32_t shared_bytes() const override { return warp_.block->shared_bytes; }
+  uint32_t local_bytes() const override { return warp_.local_stride; }
   bool ReadMemory(int lane, uint64_t address, void* to, uint32_t bytes) const override;
 
  private:

@@ -8,10 +8,11 @@
 
 namespace kernelsmith::vgpu {
 
-// Checks and translates lane by lane; on the first bad one the launch fails and false comes back.
+// Checks and translates lane by lane. On the first bad one the launch fails and false comes back,
+// unless an observer hears of it and lets the others go on: then `mask` is left with those.
 // Also the way for warps whose lanes touch several allocations or spaces.
-bool TranslateLanes(Warp& w, MemorySpace space, uint32_t mask, uint32_t bytes, bool write,
-                    const uint64_t* address, uint64_t* host);
+bool TranslateLanes(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
+                    uint32_t& mask, uint32_t bytes, const uint64_t* address, uint64_t* host);
 // Tells the observer; false: skip the access.
 bool ObserveAccess(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
                    uint32_t mask, uint32_t bytes, const uint64_t* address);
@@ -49,9 +50,10 @@ inline void ComputeAddresses(const Warp& w, const Instruction& in, LaneArray<uin
 
 // Host addresses of the lanes of `mask`, for accesses of `bytes` (whole vector) aligned to
 // `alignment`. Lanes outside the mask get the address of one inside, so that vector code may read
-// there. False: nothing to do (the launch failed, or an observer skips the access).
+// there. False: nothing to do (the launch failed, or an observer skips the access). `mask` loses
+// the lanes that an observer leaves out.
 inline bool Translate(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
-                      uint32_t mask, uint32_t bytes, LaneArray<uint64_t>& address,
+                      uint32_t& mask, uint32_t bytes, LaneArray<uint64_t>& address,
                       LaneArray<uint64_t>& host) {
   if (mask != kFullMask) {
     const uint64_t first = address.at[std::countr_zero(mask)];
@@ -59,7 +61,7 @@ inline bool Translate(Warp& w, const Instruction& in, MemorySpace space, AccessK
       address.at[i] = (mask >> i & 1) != 0 ? address.at[i] : first;
     }
   }
-  if (w.launch->observer != nullptr &&
+  if (w.launch->Wants(interest::kAccesses) &&
       !ObserveAccess(w, in, space, kind, mask, bytes, address.at)) {
     return false;
   }
@@ -76,16 +78,17 @@ inline bool Translate(Warp& w, const Instruction& in, MemorySpace space, AccessK
   const bool aligned = (bits & (bytes - 1)) == 0;
   uint64_t delta = 0;
   if (!aligned) {
-    return TranslateLanes(w, space, mask, bytes, write, address.at, host.at);
+    return TranslateLanes(w, in, space, kind, mask, bytes, address.at, host.at);
   }
   if (space == MemorySpace::kShared) {
     if (high >= w.block->shared_bytes || w.block->shared_bytes - high < bytes) {
-      return TranslateLanes(w, space, mask, bytes, write, address.at, host.at);
+      return TranslateLanes(w, in, space, kind, mask, bytes, address.at, host.at);
     }
     delta = reinterpret_cast<uint64_t>(w.block->shared);
   } else if (space == MemorySpace::kLocal) {
-    if (high >= w.local_stride || w.local_stride - high < bytes) {
-      return TranslateLanes(w, space, mask, bytes, write, address.at, host.at);
+    if (high >= w.local_stride || w.local_stride - high < bytes ||
+        w.launch->Wants(interest::kBadAccesses)) {
+      return TranslateLanes(w, in, space, kind, mask, bytes, address.at, host.at);
     }
     const auto local = reinterpret_cast<uint64_t>(w.local);
     for (int i = 0; i < kWarpSize; ++i) {
@@ -102,10 +105,13 @@ inline bool Translate(Warp& w, const Instruction& in, MemorySpace space, AccessK
       } else if (w.FindWindow(low, high - low + bytes)) {
         delta = static_cast<uint64_t>(w.window.delta);
       } else {
-        return TranslateLanes(w, space, mask, bytes, write, address.at, host.at);
+        return TranslateLanes(w, in, space, kind, mask, bytes, address.at, host.at);
       }
     } else {
       delta = static_cast<uint64_t>(w.window.delta);
+    }
+    if (write && !w.window.writable) {
+      return TranslateLanes(w, in, space, kind, mask, bytes, address.at, host.at);
     }
   }
   for (int i = 0; i < kWarpSize; ++i) host.at[i] = address.at[i] + delta;

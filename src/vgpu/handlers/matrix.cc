@@ -97,8 +97,13 @@ void WmmaLoad(Warp& w, const Instruction& in, uint32_t mask) {
       for (int lane = 0; lane < kWarpSize; ++lane) {
         address.at[lane] = memory.Address(memory.BitOffset(reg, element, lane));
       }
-      if (!Translate(w, in, in.space, AccessKind::kLoad, mask, bytes, address, host)) return;
+      uint32_t found = mask;
+      if (!Translate(w, in, in.space, AccessKind::kLoad, found, bytes, address, host)) {
+        if (w.stopped) return;
+        continue;
+      }
       for (int lane = 0; lane < kWarpSize; ++lane) {
+        if ((mask & ~found) >> lane & 1) continue;
         uint64_t bits = 0;
         std::memcpy(&bits, reinterpret_cast<const void*>(host.at[lane]), bytes);
         if (fragment.bits < 8) {
@@ -133,8 +138,12 @@ void WmmaStore(Warp& w, const Instruction& in, uint32_t mask) {
       for (int lane = 0; lane < kWarpSize; ++lane) {
         address.at[lane] = memory.Address(memory.BitOffset(reg, element, lane));
       }
-      if (!Translate(w, in, in.space, AccessKind::kStore, mask, bytes, address, host)) return;
-      for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      uint32_t found = mask;
+      if (!Translate(w, in, in.space, AccessKind::kStore, found, bytes, address, host)) {
+        if (w.stopped) return;
+        continue;
+      }
+      for (uint32_t rest = found; rest != 0; rest &= rest - 1) {
         const int lane = std::countr_zero(rest);
         std::memcpy(reinterpret_cast<void*>(host.at[lane]),
                     lanes + lane * fragment.register_bits / 8 + element * fragment.bits / 8, bytes);
@@ -144,20 +153,21 @@ void WmmaStore(Warp& w, const Instruction& in, uint32_t mask) {
 }
 
 // Lane i holds the address of row i of the matrices, one after the other.
-bool RowAddresses(Warp& w, const Instruction& in, uint32_t mask, AccessKind kind,
+bool RowAddresses(Warp& w, const Instruction& in, uint32_t& mask, AccessKind kind,
                   LaneArray<uint64_t>& host) {
   constexpr uint32_t kRowBytes = 16;
   const int count = in.list_count;
   const uint32_t used = count == 4 ? kFullMask : (1u << (8 * count)) - 1;
   LaneArray<uint64_t> address;
   ComputeAddresses(w, in, address);
-  return (mask & used) != 0 &&
-         Translate(w, in, in.space, kind, mask & used, kRowBytes, address, host);
+  mask &= used;
+  return mask != 0 && Translate(w, in, in.space, kind, mask, kRowBytes, address, host);
 }
 
 void Ldmatrix(Warp& w, const Instruction& in, uint32_t mask) {
   LaneArray<uint64_t> host;
-  if (!RowAddresses(w, in, mask, AccessKind::kLoad, host)) return;
+  uint32_t found = mask;
+  if (!RowAddresses(w, in, found, AccessKind::kLoad, host)) return;
   const Operand* list = &w.function().list[in.list_first];
   uint16_t rows[kWarpSize][8];
   for (int lane = 0; lane < kWarpSize; ++lane) {
@@ -171,14 +181,15 @@ void Ldmatrix(Warp& w, const Instruction& in, uint32_t mask) {
 
 void Stmatrix(Warp& w, const Instruction& in, uint32_t mask) {
   LaneArray<uint64_t> host;
-  if (!RowAddresses(w, in, mask, AccessKind::kStore, host)) return;
+  uint32_t found = mask;
+  if (!RowAddresses(w, in, found, AccessKind::kStore, host)) return;
   const Operand* list = &w.function().list[in.list_first];
   uint16_t rows[kWarpSize][8];
   const uint32_t* registers[4] = {};
   for (int i = 0; i < in.list_count; ++i) registers[i] = w.Lanes<uint32_t>(list[i]);
   math::Stmatrix(registers, in.list_count, InfoOf(w, in).transposed, rows);
   for (int lane = 0; lane < 8 * in.list_count; ++lane) {
-    if ((mask >> lane & 1) == 0) continue;
+    if ((found >> lane & 1) == 0) continue;
     std::memcpy(reinterpret_cast<void*>(host.at[lane]), rows[lane], sizeof rows[lane]);
   }
 }

@@ -71,7 +71,8 @@ void LoadElement(Warp& w, const Instruction& in, Operand target, uint32_t mask, 
 }
 
 template <typename M, typename R, bool kVector>
-void Load(Warp& w, const Instruction& in, uint32_t mask) {
+void Load(Warp& w, const Instruction& in, const uint32_t whole) {
+  uint32_t mask = whole;
   LaneArray<uint64_t> address;
   LaneArray<uint64_t> host;
   ComputeAddresses(w, in, address);
@@ -83,14 +84,16 @@ void Load(Warp& w, const Instruction& in, uint32_t mask) {
       if (!targets[e].exists()) continue;
       if (found) {
         LoadElement<M, R>(w, in, targets[e], mask, static_cast<uint64_t>(e) * sizeof(M), host);
-      } else {
-        Commit(w.Lanes<R>(targets[e]), LaneArray<R>{}, mask);
+      }
+      if (!found || mask != whole) {
+        Commit(w.Lanes<R>(targets[e]), LaneArray<R>{}, found ? whole & ~mask : whole);
       }
     }
   } else if (found) {
     LoadElement<M, R>(w, in, in.d, mask, 0, host);
+    if (mask != whole) Commit(w.Lanes<R>(in.d), LaneArray<R>{}, whole & ~mask);
   } else {
-    Commit(w.Lanes<R>(in.d), LaneArray<R>{}, mask);
+    Commit(w.Lanes<R>(in.d), LaneArray<R>{}, whole);
   }
 }
 
@@ -146,26 +149,38 @@ void CpAsync(Warp& w, const Instruction& in, uint32_t mask) {
   if (!Translate(w, in, MemorySpace::kShared, AccessKind::kAsyncCopy, mask, bytes, to, to_host)) {
     return;
   }
-  if (reads != 0) {
-    // With a shorter source size only that many bytes need to exist.
-    bool whole = true;
-    for (uint32_t rest = reads; rest != 0; rest &= rest - 1) {
-      whole = whole && size.at[std::countr_zero(rest)] == bytes;
+  // Lanes that read the same number of bytes together; only those need to exist.
+  for (uint32_t rest = reads & mask; rest != 0;) {
+    const uint32_t length = size.at[std::countr_zero(rest)];
+    uint32_t same = 0;
+    for (uint32_t other = rest; other != 0; other &= other - 1) {
+      const int i = std::countr_zero(other);
+      if (size.at[i] == length) same |= 1u << i;
     }
-    if (whole) {
-      if (!Translate(w, in, MemorySpace::kGlobal, AccessKind::kLoad, reads, bytes, from,
-                     from_host)) {
-        return;
+    rest &= ~same;
+    LaneArray<uint64_t> host;
+    uint32_t found = same;
+    if (length == bytes) {
+      if (!Translate(w, in, MemorySpace::kGlobal, AccessKind::kLoad, found, bytes, from, host)) {
+        found = 0;
       }
     } else {
-      for (uint32_t rest = reads; rest != 0; rest &= rest - 1) {
-        const int i = std::countr_zero(rest);
-        if (!w.FindWindow(from.at[i], size.at[i])) {
-          w.FailAddress(i, from.at[i], size.at[i], MemorySpace::kGlobal, false);
-          return;
+      // Not a power of two, perhaps: byte by byte, which needs no alignment.
+      for (uint32_t k = 0; k < length && found != 0; ++k) {
+        LaneArray<uint64_t> byte = from;
+        for (int i = 0; i < kWarpSize; ++i) byte.at[i] += k;
+        LaneArray<uint64_t> byte_host;
+        if (!Translate(w, in, MemorySpace::kGlobal, AccessKind::kLoad, found, 1, byte, byte_host)) {
+          found = 0;
         }
-        from_host.at[i] = from.at[i] + static_cast<uint64_t>(w.window.delta);
+        if (k == 0) host = byte_host;
       }
+    }
+    if (w.stopped) return;
+    for (uint32_t other = same; other != 0; other &= other - 1) {
+      const int i = std::countr_zero(other);
+      from_host.at[i] = host.at[i];
+      if ((found >> i & 1) == 0) size.at[i] = 0;  // left out: zeros
     }
   }
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {

@@ -1,0 +1,139 @@
+#include "checkers/checker.h"
+
+namespace kernelsmith::checkers {
+
+using vgpu::Instruction;
+using vgpu::WarpView;
+namespace interest = vgpu::interest;
+
+void CheckerList::Add(std::unique_ptr<Checker> checker) {
+  const uint32_t wants = checker->interests();
+  interests_ |= wants;
+  // Tracked warps tell of their instructions to whom the undefined bits belong.
+  if ((wants & (interest::kInstructions | interest::kUndefinedBits)) != 0) {
+    instructions_.push_back(checker.get());
+  }
+  if ((wants & interest::kAccesses) != 0) accesses_.push_back(checker.get());
+  if ((wants & interest::kBadAccesses) != 0) bad_accesses_.push_back(checker.get());
+  if ((wants & interest::kIndexArithmetic) != 0) index_arithmetic_.push_back(checker.get());
+  all_.push_back(std::move(checker));
+}
+
+// -- kernels: the lock is held from OnLaunchBegin on ----------------------------------------------
+
+void CheckerList::OnLaunchBegin(const vgpu::LaunchInfo& launch) {
+  mutex_.lock();
+  for (auto& c : all_) c->OnLaunchBegin(launch);
+}
+void CheckerList::OnLaunchEnd(const vgpu::Fault* fault) {
+  for (auto& c : all_) c->OnLaunchEnd(fault);
+  mutex_.unlock();
+}
+void CheckerList::OnPause(uint64_t launch_id) {
+  for (auto& c : all_) c->OnPause(launch_id);
+  mutex_.unlock();
+}
+void CheckerList::OnResume(uint64_t launch_id) {
+  mutex_.lock();
+  for (auto& c : all_) c->OnResume(launch_id);
+}
+void CheckerList::OnBlockBegin(uint64_t block_number) {
+  for (auto& c : all_) c->OnBlockBegin(block_number);
+}
+void CheckerList::OnBlockEnd(uint64_t block_number) {
+  for (auto& c : all_) c->OnBlockEnd(block_number);
+}
+void CheckerList::OnWarpBegin(WarpView& warp) {
+  for (auto& c : all_) c->OnWarpBegin(warp);
+}
+void CheckerList::OnWarpEnd(WarpView& warp) {
+  for (auto& c : all_) c->OnWarpEnd(warp);
+}
+void CheckerList::BeforeInstruction(WarpView& warp, const Instruction& in, uint32_t mask) {
+  for (Checker* c : instructions_) c->BeforeInstruction(warp, in, mask);
+}
+void CheckerList::AfterInstruction(WarpView& warp, const Instruction& in, uint32_t mask) {
+  for (Checker* c : instructions_) c->AfterInstruction(warp, in, mask);
+}
+bool CheckerList::OnMemoryAccess(WarpView& warp, const vgpu::MemoryAccess& access) {
+  bool go_on = true;
+  for (Checker* c : accesses_) go_on &= c->OnMemoryAccess(warp, access);
+  return go_on;
+}
+bool CheckerList::OnBadAccess(WarpView& warp, const vgpu::MemoryAccess& access, uint32_t bad,
+                              vgpu::BadAccess why) {
+  bool go_on = false;
+  for (Checker* c : bad_accesses_) go_on |= c->OnBadAccess(warp, access, bad, why);
+  return go_on;
+}
+void CheckerList::OnIndexArithmetic(WarpView& warp, const Instruction& in, uint32_t mask) {
+  for (Checker* c : index_arithmetic_) c->OnIndexArithmetic(warp, in, mask);
+}
+void CheckerList::OnDeviceMalloc(WarpView& warp, int lane, uint64_t address, uint64_t size) {
+  for (auto& c : all_) c->OnDeviceMalloc(warp, lane, address, size);
+}
+bool CheckerList::OnDeviceFree(WarpView& warp, int lane, uint64_t address) {
+  bool go_on = true;
+  for (auto& c : all_) go_on &= c->OnDeviceFree(warp, lane, address);
+  return go_on;
+}
+void CheckerList::OnBarrier(WarpView& warp, const vgpu::BarrierEvent& event) {
+  for (auto& c : all_) c->OnBarrier(warp, event);
+}
+void CheckerList::OnBarrierReleased(uint64_t block_number, uint32_t barrier) {
+  for (auto& c : all_) c->OnBarrierReleased(block_number, barrier);
+}
+void CheckerList::OnFence(WarpView& warp, const Instruction& in, uint32_t mask) {
+  for (auto& c : all_) c->OnFence(warp, in, mask);
+}
+void CheckerList::OnWarpSync(WarpView& warp, const Instruction& in, uint32_t mask) {
+  for (auto& c : all_) c->OnWarpSync(warp, in, mask);
+}
+void CheckerList::OnExit(WarpView& warp, uint32_t mask) {
+  for (auto& c : all_) c->OnExit(warp, mask);
+}
+
+// -- the host -------------------------------------------------------------------------------------
+
+template <typename Call>
+void CheckerList::HostEvent(const Call& call) {
+  const std::lock_guard lock(mutex_);
+  for (auto& c : all_) call(*c);
+}
+
+void CheckerList::OnAllocate(const vgpu::Allocation& allocation, const Place& where) {
+  HostEvent([&](Checker& c) { c.OnAllocate(allocation, where); });
+}
+void CheckerList::OnFree(const vgpu::Allocation& allocation, uint64_t operation,
+                         const Place& where) {
+  HostEvent([&](Checker& c) { c.OnFree(allocation, operation, where); });
+}
+void CheckerList::OnBadFree(uint64_t address, const Place& where) {
+  HostEvent([&](Checker& c) { c.OnBadFree(address, where); });
+}
+void CheckerList::OnCopy(const HostCopy& copy) {
+  HostEvent([&](Checker& c) { c.OnCopy(copy); });
+}
+void CheckerList::OnFill(const HostCopy& fill) {
+  HostEvent([&](Checker& c) { c.OnFill(fill); });
+}
+void CheckerList::OnDefined(uint64_t address, uint64_t bytes) {
+  HostEvent([&](Checker& c) { c.OnDefined(address, bytes); });
+}
+void CheckerList::OnHostRead(uint64_t address, uint64_t bytes, const Place& where) {
+  HostEvent([&](Checker& c) { c.OnHostRead(address, bytes, where); });
+}
+void CheckerList::OnSubmit(uint64_t operation, std::span<const uint64_t> after) {
+  HostEvent([&](Checker& c) { c.OnSubmit(operation, after); });
+}
+void CheckerList::OnHostWait(std::span<const uint64_t> operations) {
+  HostEvent([&](Checker& c) { c.OnHostWait(operations); });
+}
+void CheckerList::OnApiError(const ApiError& error) {
+  HostEvent([&](Checker& c) { c.OnApiError(error); });
+}
+void CheckerList::Finish() {
+  HostEvent([&](Checker& c) { c.Finish(); });
+}
+
+}  // namespace kernelsmith::checkers

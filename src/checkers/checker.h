@@ -1,0 +1,135 @@
+// A checker hears of what kernels do (vgpu::Observer) and of what the host does, and reports to a
+// sink. CheckerList runs several as one.
+//
+// Operations. Everything that runs in a stream (kernel, copy, fill, free) is an operation with a
+// number. OnSubmit says after which others it runs; OnHostWait that the host waited for some, so
+// that whatever is submitted later runs after them too. What is not ordered so may overlap.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkers/finding.h"
+#include "vgpu/observer.h"
+
+namespace kernelsmith::checkers {
+
+// Rows that an operation (or the host, with operation 0) copies or fills.
+struct HostCopy {
+  uint64_t operation = 0;
+  uint64_t to = 0;
+  uint64_t from = 0;         // fills: 0
+  bool to_device = false;    // `to` is an address of the virtual GPU
+  bool from_device = false;  // false for fills and for copies from host memory
+  uint64_t width = 0;        // bytes of a row
+  uint64_t height = 1;
+  uint64_t depth = 1;
+  uint64_t to_pitch = 0;
+  uint64_t from_pitch = 0;
+  uint64_t to_slice = 0;
+  uint64_t from_slice = 0;
+  Place place;  // of the call
+};
+
+// A call of the API that failed.
+struct ApiError {
+  std::string call;    // "cudaMemcpy"
+  std::string name;    // "cudaErrorInvalidValue"
+  std::string detail;  // what we know beyond that
+  bool launch = false;
+  bool ignored = false;  // as far as can be told; see cudart/checking.h
+  Place place;
+};
+
+// Called by one thread at a time. Findings go to the sink that the checker was made with.
+class Checker : public vgpu::Observer {
+ public:
+  explicit Checker(FindingSink& sink) : sink_(sink) {}
+
+  // Memory of the program. OnFree comes before the memory goes.
+  virtual void OnAllocate(const vgpu::Allocation& allocation, const Place& where) {}
+  virtual void OnFree(const vgpu::Allocation& allocation, uint64_t operation, const Place& where) {}
+  // cudaFree of something that is no live allocation.
+  virtual void OnBadFree(uint64_t address, const Place& where) {}
+  virtual void OnCopy(const HostCopy& copy) {}  // before it happens; symbols too
+  virtual void OnFill(const HostCopy& fill) {}
+  // [address, address + bytes) now holds a value by other means: a library call, an input.
+  virtual void OnDefined(uint64_t address, uint64_t bytes) {}
+  // The host looks at [address, address + bytes): an output of a plan.
+  virtual void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) {}
+
+  virtual void OnSubmit(uint64_t operation, std::span<const uint64_t> after) {}
+  virtual void OnHostWait(std::span<const uint64_t> operations) {}
+
+  virtual void OnApiError(const ApiError& error) {}
+  // The program ends.
+  virtual void Finish() {}
+
+ protected:
+  FindingSink& sink() { return sink_; }
+
+ private:
+  FindingSink& sink_;
+};
+
+// Fans out. Launches on several threads take turns: each holds the list from its begin to its end,
+// except while its blocks give way (OnPause).
+class CheckerList final : public Checker {
+ public:
+  explicit CheckerList(FindingSink& sink) : Checker(sink) {}
+  void Add(std::unique_ptr<Checker> checker);
+  bool empty() const { return all_.empty(); }
+
+  uint32_t interests() const override { return interests_; }
+  void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
+  void OnLaunchEnd(const vgpu::Fault* fault) override;
+  void OnPause(uint64_t launch_id) override;
+  void OnResume(uint64_t launch_id) override;
+  void OnBlockBegin(uint64_t block_number) override;
+  void OnBlockEnd(uint64_t block_number) override;
+  void OnWarpBegin(vgpu::WarpView& warp) override;
+  void OnWarpEnd(vgpu::WarpView& warp) override;
+  void BeforeInstruction(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
+  void AfterInstruction(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
+  bool OnMemoryAccess(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
+  bool OnBadAccess(vgpu::WarpView& warp, const vgpu::MemoryAccess& access, uint32_t bad,
+                   vgpu::BadAccess why) override;
+  void OnIndexArithmetic(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
+  void OnDeviceMalloc(vgpu::WarpView& warp, int lane, uint64_t address, uint64_t size) override;
+  bool OnDeviceFree(vgpu::WarpView& warp, int lane, uint64_t address) override;
+  void OnBarrier(vgpu::WarpView& warp, const vgpu::BarrierEvent& event) override;
+  void OnBarrierReleased(uint64_t block_number, uint32_t barrier) override;
+  void OnFence(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
+  void OnWarpSync(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
+  void OnExit(vgpu::WarpView& warp, uint32_t mask) override;
+
+  void OnAllocate(const vgpu::Allocation& allocation, const Place& where) override;
+  void OnFree(const vgpu::Allocation& allocation, uint64_t operation, const Place& where) override;
+  void OnBadFree(uint64_t address, const Place& where) override;
+  void OnCopy(const HostCopy& copy) override;
+  void OnFill(const HostCopy& fill) override;
+  void OnDefined(uint64_t address, uint64_t bytes) override;
+  void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) override;
+  void OnSubmit(uint64_t operation, std::span<const uint64_t> after) override;
+  void OnHostWait(std::span<const uint64_t> operations) override;
+  void OnApiError(const ApiError& error) override;
+  void Finish() override;
+
+ private:
+  template <typename Call>
+  void HostEvent(const Call& call);
+
+  std::mutex mutex_;  // held by the launch whose turn it is
+  std::vector<std::unique_ptr<Checker>> all_;
+  std::vector<Checker*> instructions_;  // those with the interest
+  std::vector<Checker*> accesses_;
+  std::vector<Checker*> bad_accesses_;
+  std::vector<Checker*> index_arithmetic_;
+  uint32_t interests_ = 0;
+};
+
+}  // namespace kernelsmith::checkers

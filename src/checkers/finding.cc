@@ -1,0 +1,151 @@
+#include "checkers/finding.h"
+
+#include <algorithm>
+
+#include "support/check.h"
+
+namespace kernelsmith::checkers {
+
+const char* NameOf(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kOutOfBounds:
+      return "out_of_bounds";
+    case FindingKind::kMisaligned:
+      return "misaligned";
+    case FindingKind::kNull:
+      return "null";
+    case FindingKind::kUseAfterFree:
+      return "use_after_free";
+    case FindingKind::kDoubleFree:
+      return "double_free";
+    case FindingKind::kWriteToReadonly:
+      return "write_to_readonly";
+    case FindingKind::kUninitializedRead:
+      return "uninitialized_read";
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kRaceSameValue:
+      return "race_same_value";
+    case FindingKind::kBarrierDivergence:
+      return "barrier_divergence";
+    case FindingKind::kShuffleMask:
+      return "shuffle_mask";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+    case FindingKind::kLivelock:
+      return "livelock";
+    case FindingKind::kAsyncHazard:
+      return "async_hazard";
+    case FindingKind::kLeak:
+      return "leak";
+    case FindingKind::kLaunchError:
+      return "launch_error";
+    case FindingKind::kApiError:
+      return "api_error";
+    case FindingKind::kIndexOverflow:
+      return "index_overflow";
+    case FindingKind::kNondeterministic:
+      return "nondeterministic";
+  }
+  KS_UNREACHABLE();
+}
+
+Severity DefaultSeverity(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRaceSameValue:
+    case FindingKind::kLeak:
+    case FindingKind::kNondeterministic:
+    case FindingKind::kIndexOverflow:
+      return Severity::kWarning;
+    default:
+      return Severity::kError;
+  }
+}
+
+const char* NameOf(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
+  }
+  KS_UNREACHABLE();
+}
+
+const char* NameOf(Space space) {
+  switch (space) {
+    case Space::kNone:
+      return "";
+    case Space::kGlobal:
+      return "global";
+    case Space::kShared:
+      return "shared";
+    case Space::kLocal:
+      return "local";
+    case Space::kConstant:
+      return "constant";
+    case Space::kParam:
+      return "param";
+  }
+  KS_UNREACHABLE();
+}
+
+Place PlaceOf(const std::string& kernel, const vgpu::WarpView& warp,
+              const vgpu::Instruction& instruction, int lane) {
+  return {.kernel = kernel,
+          .source = vgpu::SourceLocationOf(warp.function(), instruction),
+          .ptx = vgpu::PtxLocationOf(warp.function(), instruction),
+          .instruction = vgpu::TextOf(warp.function(), instruction),
+          .block = warp.block_index(),
+          .thread = warp.thread_index(lane)};
+}
+
+namespace {
+
+// The line a person would look at.
+const SourceLocation& LineOf(const Place& place) {
+  return place.source.file.empty() ? place.ptx : place.source;
+}
+
+}  // namespace
+
+void FindingSink::Add(Finding finding) {
+  const SourceLocation& line = LineOf(finding.place);
+  const SourceLocation other = finding.other ? LineOf(*finding.other) : SourceLocation{};
+  Key key{finding.kind, finding.space, finding.place.kernel, line.file, line.line,
+          other.file,   other.line};
+  const std::lock_guard lock(mutex_);
+  const auto [it, added] = index_.emplace(std::move(key), findings_.size());
+  if (added) {
+    findings_.push_back(std::move(finding));
+    return;
+  }
+  Finding& known = findings_[it->second];
+  known.count += finding.count;
+  // A consequence that shows up later makes a warning an error.
+  if (static_cast<int>(finding.severity) > static_cast<int>(known.severity)) {
+    const uint64_t count = known.count;
+    known = std::move(finding);
+    known.count = count;
+  }
+}
+
+std::vector<Finding> FindingSink::Findings() const {
+  const std::lock_guard lock(mutex_);
+  return findings_;
+}
+
+uint64_t FindingSink::size() const {
+  const std::lock_guard lock(mutex_);
+  return findings_.size();
+}
+
+bool FindingSink::HasErrors() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(findings_.begin(), findings_.end(),
+                     [](const Finding& f) { return f.severity == Severity::kError; });
+}
+
+}  // namespace kernelsmith::checkers

@@ -1,0 +1,101 @@
+// A finding: one fact against a program, with its place. Checkers make them, the sink folds what is
+// the same defect into one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "support/diagnostic.h"
+#include "vgpu/fault.h"
+#include "vgpu/memory.h"
+#include "vgpu/observer.h"
+
+namespace kernelsmith::checkers {
+
+enum class FindingKind : uint8_t {
+  kOutOfBounds,
+  kMisaligned,
+  kNull,
+  kUseAfterFree,
+  kDoubleFree,
+  kWriteToReadonly,
+  kUninitializedRead,
+  kRace,
+  kRaceSameValue,
+  kBarrierDivergence,
+  kShuffleMask,
+  kDeadlock,
+  kLivelock,
+  kAsyncHazard,
+  kLeak,
+  kLaunchError,
+  kApiError,
+  kIndexOverflow,
+  kNondeterministic,
+};
+
+// "out_of_bounds", ...: the names of the JSON report.
+const char* NameOf(FindingKind kind);
+// What the kind is by itself; index_overflow is an error only with a consequence, which its checker
+// says.
+Severity DefaultSeverity(FindingKind kind);
+const char* NameOf(Severity severity);  // "error", "warning", "note"
+
+// Memory the address is in or near.
+enum class Space : uint8_t { kNone, kGlobal, kShared, kLocal, kConstant, kParam };
+const char* NameOf(Space space);  // "" for kNone
+
+// Where in a kernel, or (kernel empty) in host code.
+struct Place {
+  std::string kernel;
+  SourceLocation source;  // of the CUDA source; empty without -lineinfo
+  SourceLocation ptx;
+  std::string instruction;  // as PTX text
+  std::string function;     // of host code, when known
+  std::optional<vgpu::Dim3> block;
+  std::optional<vgpu::Dim3> thread;
+};
+
+// The place where `lane` of the warp executes `instruction`.
+Place PlaceOf(const std::string& kernel, const vgpu::WarpView& warp,
+              const vgpu::Instruction& instruction, int lane);
+
+struct Finding {
+  FindingKind kind = FindingKind::kOutOfBounds;
+  Severity severity = Severity::kError;
+  Space space = Space::kNone;
+  Place place;
+  std::string message;  // one sentence, lower case, without the place
+  uint64_t address = 0;
+  uint64_t count = 1;
+  // The other side of a race, the barrier others wait at, the first free, the origin of undefined
+  // bits ...
+  std::optional<Place> other;
+  std::string other_message;                   // what happened there
+  std::optional<vgpu::Allocation> allocation;  // in which or near which the address is
+};
+
+// Thread-safe.
+class FindingSink {
+ public:
+  // The same defect (kind, source line or PTX line, kernel, space, and the same of the other side)
+  // is kept once; `count` adds up.
+  void Add(Finding finding);
+  // In the order of their first appearance.
+  std::vector<Finding> Findings() const;
+  uint64_t size() const;
+  bool HasErrors() const;
+
+ private:
+  using Key = std::tuple<FindingKind, Space, std::string, std::string, int, std::string, int>;
+  mutable std::mutex mutex_;
+  std::vector<Finding> findings_;
+  std::map<Key, size_t> index_;
+};
+
+}  // namespace kernelsmith::checkers
