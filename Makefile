@@ -32,6 +32,7 @@ check: build
 # The figures of docs/results.md. The last one compiles a PyTorch extension: some minutes.
 bench: build
 	$(BUILD)/bench/ks_vgpu_bench
+	$(BUILD)/bench/ks_engine_bench
 	$(BUILD)/bench/ks_tensor_bench
 	$(BUILD)/bench/ks_plan_bench 12
 

@@ -1,0 +1,33 @@
+# PyTorch's CPU bandwidth for ks_engine_bench: seconds of an addition of COUNT floats and of the row
+# sums of a ROWS x COLUMNS matrix, the best of several, as one line of JSON.
+#   engine_torch.py COUNT ROWS COLUMNS THREADS
+import json
+import sys
+import time
+
+import torch
+
+count, rows, columns, threads = (int(word) for word in sys.argv[1:])
+torch.set_num_threads(threads)
+
+
+def best(run):
+    times = []
+    deadline = time.perf_counter() + 2.0
+    while len(times) < 5 or (time.perf_counter() < deadline and len(times) < 100):
+        begin = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+a = torch.arange(count, dtype=torch.float32).remainder_(97)
+b = torch.arange(count, dtype=torch.float32).remainder_(61)
+out = torch.empty_like(a)
+add = best(lambda: torch.add(a, b, out=out))
+assert out[5000 % count] == (5000 % count) % 97 + (5000 % count) % 61
+matrix = torch.ones(rows, columns)
+sums = torch.empty(rows)
+total = best(lambda: torch.sum(matrix, 1, out=sums))
+assert bool((sums == columns).all())
+print(json.dumps({"vector_add": add, "row_sum": total, "version": torch.__version__}))
