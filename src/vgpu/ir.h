@@ -179,6 +179,10 @@ enum class MbarrierOp : uint8_t {
   kPendingCount,
 };
 
+// Instruction::variant of Op::kAsyncGroup; kWait: all but the last `offset` groups. Copies are done
+// when they are issued, so these only tell observers.
+enum class AsyncOp : uint8_t { kCommit, kWait, kWaitAll, kArrive };
+
 // Instruction::variant of Op::kBarrier.
 enum class BarrierKind : uint8_t { kSync, kArrive };
 

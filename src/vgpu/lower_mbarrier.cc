@@ -48,12 +48,17 @@ Status FunctionLowerer::LowerMbarrier() {
     case Opcode::kMbarrierArriveDrop:
       set(expects ? MbarrierOp::kArriveDropExpect : MbarrierOp::kArriveDrop);
       break;
-    case Opcode::kCpAsyncMbarrierArrive:
+    case Opcode::kCpAsyncMbarrierArrive: {
       // Copies are done when they are issued, so the arrival happens now. Without .noinc the count
       // of missing arrivals is raised before: nothing changes.
-      if (!Has(Modifier::kNoinc)) return Append(Make(Op::kNop, Type::kNone));
+      Instruction arrive = Make(Op::kAsyncGroup, Type::kB64);
+      arrive.variant = static_cast<uint8_t>(AsyncOp::kArrive);
+      SetAddress(arrive, address);
+      KS_RETURN_IF_ERROR(Append(arrive));
+      if (!Has(Modifier::kNoinc)) return {};
       set(MbarrierOp::kArrive);
       break;
+    }
     case Opcode::kMbarrierTestWait:
     case Opcode::kMbarrierTryWait:
       // A time limit of try_wait changes nothing: it never blocks here.

@@ -379,6 +379,19 @@ Status FunctionLowerer::LowerNoEffect() {
       Instruction fence = Make(Op::kFence, Type::kNone);
       return Append(fence);
     }
+    case Opcode::kCpAsyncCommitGroup:
+    case Opcode::kCpAsyncWaitGroup:
+    case Opcode::kCpAsyncWaitAll: {
+      Instruction group = Make(Op::kAsyncGroup, Type::kNone);
+      group.variant =
+          static_cast<uint8_t>(in_->opcode() == Opcode::kCpAsyncCommitGroup ? AsyncOp::kCommit
+                               : in_->opcode() == Opcode::kCpAsyncWaitGroup ? AsyncOp::kWait
+                                                                            : AsyncOp::kWaitAll);
+      if (count() > 0 && operand(0).kind == ptx::OperandKind::kInteger) {
+        group.offset = operand(0).integer;
+      }
+      return Append(group);
+    }
     default:
       return Append(Make(Op::kNop, Type::kNone));
   }

@@ -143,6 +143,14 @@ class Observer {
   // Lanes of `mask` of the warp waited for one another (bar.warp.sync orders memory; shfl, vote,
   // match and mma do not).
   virtual void OnWarpSync(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
+  // The same for bar.warp.sync, once for each set of lanes that named one another; they need not be
+  // at the same instruction.
+  virtual void OnWarpBarrier(WarpView& warp, uint32_t lanes) {}
+  // cp.async.commit_group, .wait_group, .mbarrier.arrive: Instruction::variant is an AsyncOp. Only
+  // the last of them has addresses.
+  virtual void OnAsyncGroup(WarpView& warp, const MemoryAccess& access) {}
+  // mbarrier.test_wait or try_wait found the phase ended for the lanes of `access.mask`.
+  virtual void OnMbarrierEnded(WarpView& warp, const MemoryAccess& access) {}
   virtual void OnExit(WarpView& warp, uint32_t mask) {}
 };
 

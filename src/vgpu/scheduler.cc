@@ -200,6 +200,21 @@ Step Exit(Warp& w, uint32_t mask) {
   return Step::kReselect;
 }
 
+// Tells the observer which lanes a bar.warp.sync orders: those with equal masks.
+void TellWarpBarrier(Warp& w, const uint32_t* members, uint32_t lanes) {
+  WarpPicture picture(w);
+  for (uint32_t rest = lanes; rest != 0;) {
+    const int first = std::countr_zero(rest);
+    uint32_t same = 0;
+    for (uint32_t other = rest; other != 0; other &= other - 1) {
+      const int lane = std::countr_zero(other);
+      if (members[lane] == members[first]) same |= 1u << lane;
+    }
+    rest &= ~same;
+    w.launch->observer->OnWarpBarrier(picture, same);
+  }
+}
+
 Step Synchronise(Warp& w, const Instruction& in, uint32_t mask) {
   // Lanes that wait here already, perhaps from a turn before.
   const uint32_t waiting = LanesAt(w, w.blocked & ~w.at_barrier, *w.frame, w.pc);
@@ -223,6 +238,7 @@ Step Synchronise(Warp& w, const Instruction& in, uint32_t mask) {
     if (w.launch->observer != nullptr) {
       WarpPicture picture(w);
       w.launch->observer->OnWarpSync(picture, in, now);
+      if (in.op == Op::kBarWarpSync) TellWarpBarrier(w, members, now);
     }
     in.handler(w, in, now);
     if (w.stopped) return Step::kFault;
@@ -365,6 +381,9 @@ bool ReleaseWarpSync(Warp& w, bool force) {
     if ((w.member_mask[lane] & w.live & ~at_warp_barrier) == 0) released |= 1u << lane;
   }
   if (released != 0) {
+    if (w.launch->observer != nullptr) {
+      TellWarpBarrier(w, w.member_mask.data(), released);
+    }
     w.blocked &= ~released;
     for (uint32_t rest = released; rest != 0; rest &= rest - 1) {
       ++w.lane_pc[std::countr_zero(rest)];

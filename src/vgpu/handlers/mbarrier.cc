@@ -41,6 +41,15 @@ uint64_t Changed(MbarrierOp op, uint64_t word, uint32_t b) {
 
 void Mix(Warp& w, uint64_t value) { w.wait_hash = (w.wait_hash ^ value) * 0x9e3779b97f4a7c15; }
 
+MemoryAccess AccessTo(const Warp& w, const Instruction& in, AccessKind kind, uint32_t mask,
+                      const LaneArray<uint64_t>& address) {
+  MemoryAccess access{.instruction = &in, .kind = kind, .mask = mask, .bytes = 8};
+  for (size_t lane = 0; lane < kWarpSize; ++lane) {
+    access.address[lane] = GenericAddress(*w.launch, in.space, address.at[lane]);
+  }
+  return access;
+}
+
 void Change(Warp& w, const Instruction& in, uint32_t mask) {
   LaneArray<uint64_t> address;
   LaneArray<uint64_t> host;
@@ -79,6 +88,20 @@ void Test(Warp& w, const Instruction& in, uint32_t mask) {
     Mix(w, word + static_cast<uint64_t>(i));
   }
   CommitPredicate(w.Predicate(in.d), ended, mask);
+  if (ended != 0 && w.launch->observer != nullptr) {
+    const MemoryAccess access = AccessTo(w, in, AccessKind::kAtomic, ended, address);
+    WarpPicture picture(w);
+    w.launch->observer->OnMbarrierEnded(picture, access);
+  }
+}
+
+void AsyncGroup(Warp& w, const Instruction& in, uint32_t mask) {
+  if (w.launch->observer == nullptr) return;
+  LaneArray<uint64_t> address{};
+  if (static_cast<AsyncOp>(in.variant) == AsyncOp::kArrive) ComputeAddresses(w, in, address);
+  const MemoryAccess access = AccessTo(w, in, AccessKind::kAsyncCopy, mask, address);
+  WarpPicture picture(w);
+  w.launch->observer->OnAsyncGroup(picture, access);
 }
 
 void PendingCount(Warp& w, const Instruction& in, uint32_t mask) {
@@ -93,6 +116,7 @@ void PendingCount(Warp& w, const Instruction& in, uint32_t mask) {
 }  // namespace
 
 Handler FindMbarrierHandler(const Instruction& in) {
+  if (in.op == Op::kAsyncGroup) return AsyncGroup;
   if (in.op != Op::kMbarrier) return nullptr;
   switch (static_cast<MbarrierOp>(in.variant)) {
     case MbarrierOp::kTest:

@@ -1,0 +1,85 @@
+// Data races in shared and global memory, thread by thread, within a warp, a block, a grid and
+// between kernels that no stream or event orders.
+//
+// Every cell of memory (4 bytes, finer where a kernel accesses less) remembers its last writes and
+// reads: who, when by the block's clock, and by which instruction. An access that conflicts with one
+// of them and does not happen after it (race_order.h) is a race, whatever order this run had them
+// in. Two entries of each kind are enough for block barriers, where any third thread is unordered
+// with at least one of two; a kernel whose threads synchronise in pairs may hide a third reader.
+//
+// Strong accesses (volatile, relaxed, atomic ...) do not race with one another as long as their
+// scopes reach, as PTX says; only volatile accesses of lanes of one warp to shared memory do, where
+// the read waits for nothing: __syncwarp is missing there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "checkers/checker.h"
+#include "checkers/operation_order.h"
+#include "checkers/race_order.h"
+#include "checkers/race_shadow.h"
+
+namespace kernelsmith::checkers {
+
+class RaceChecker final : public Checker {
+ public:
+  RaceChecker(FindingSink& sink, const vgpu::DeviceMemory& memory);
+  ~RaceChecker() override;
+
+  uint32_t interests() const override { return vgpu::interest::kAccesses; }
+  void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
+  void OnLaunchEnd(const vgpu::Fault* fault) override;
+  void OnResume(uint64_t launch_id) override;
+  void OnBlockBegin(uint64_t block_number) override;
+  void OnBlockEnd(uint64_t block_number) override;
+  bool OnMemoryAccess(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
+  void OnBarrier(vgpu::WarpView& warp, const vgpu::BarrierEvent& event) override;
+  void OnBarrierReleased(uint64_t block_number, uint32_t barrier) override;
+  void OnFence(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
+  void OnWarpBarrier(vgpu::WarpView& warp, uint32_t lanes) override;
+  void OnAsyncGroup(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
+  void OnMbarrierEnded(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
+  void OnExit(vgpu::WarpView& warp, uint32_t mask) override;
+  void OnFree(const vgpu::Allocation& allocation, uint64_t operation, const Place& where) override;
+  void OnSubmit(uint64_t operation, std::span<const uint64_t> after) override;
+  void OnHostWait(std::span<const uint64_t> operations) override;
+
+ private:
+  struct Site;
+  struct BlockState;
+  struct Launch;
+  struct Actor;
+  struct Race;
+
+  const Site& SiteOf(const vgpu::WarpView& warp, const vgpu::Instruction& in);
+  BlockState& StateOf(uint64_t block_number);
+  uint32_t StampOf(BlockState& state);
+  void AccessLane(Actor& actor, uint64_t address, uint32_t bytes);
+  void Read(Actor& actor, Cell& cell);
+  void Write(Actor& actor, Cell& cell);
+  bool IsPast(const Actor& actor, const Entry& entry) const;
+  void Check(Actor& actor, const Entry& entry, bool entry_writes);
+  void Report(Actor& actor, const Entry& entry, bool entry_writes, bool volatile_pair);
+  bool WritesSameValue(const Actor& actor, const Entry& entry) const;
+  Place PlaceOfEntry(const Entry& entry) const;
+  void CompleteCopies(BlockState& state, uint32_t thread, size_t leave);
+
+  const vgpu::DeviceMemory& memory_;
+  OperationOrder operations_;
+  std::vector<Stamp> stamps_;  // by Entry::stamp - 1
+  std::vector<std::unique_ptr<Launch>> launches_;  // by Stamp::launch
+  Launch* launch_ = nullptr;
+  Shadow global_;
+  PagePool shared_pages_;
+  std::vector<std::unique_ptr<Site>> sites_;
+  std::unordered_map<const vgpu::Instruction*, uint32_t> site_of_;
+  std::vector<Race> races_;
+  std::map<std::array<uint32_t, 4>, size_t> race_of_;  // sites, kind, space
+};
+
+}  // namespace kernelsmith::checkers
