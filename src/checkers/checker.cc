@@ -89,6 +89,18 @@ void CheckerList::OnFence(WarpView& warp, const Instruction& in, uint32_t mask) 
 void CheckerList::OnWarpSync(WarpView& warp, const Instruction& in, uint32_t mask) {
   for (auto& c : all_) c->OnWarpSync(warp, in, mask);
 }
+void CheckerList::OnWarpBarrier(vgpu::WarpView& warp, uint32_t lanes) {
+  for (const auto& checker : all_) checker->OnWarpBarrier(warp, lanes);
+}
+
+void CheckerList::OnAsyncGroup(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) {
+  for (const auto& checker : all_) checker->OnAsyncGroup(warp, access);
+}
+
+void CheckerList::OnMbarrierEnded(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) {
+  for (const auto& checker : all_) checker->OnMbarrierEnded(warp, access);
+}
+
 void CheckerList::OnExit(WarpView& warp, uint32_t mask) {
   for (auto& c : all_) c->OnExit(warp, mask);
 }

@@ -105,6 +105,9 @@ class CheckerList final : public Checker {
   void OnBarrierReleased(uint64_t block_number, uint32_t barrier) override;
   void OnFence(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
   void OnWarpSync(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
+  void OnWarpBarrier(vgpu::WarpView& warp, uint32_t lanes) override;
+  void OnAsyncGroup(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
+  void OnMbarrierEnded(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
   void OnExit(vgpu::WarpView& warp, uint32_t mask) override;
 
   void OnAllocate(const vgpu::Allocation& allocation, const Place& where) override;

@@ -1,7 +1,7 @@
 // What a thread knows of the past of other blocks and threads: a vector clock of a launch.
 //
-// Clocks count the synchronisation events of a block; an access at clock c of thread t is known when
-// the clock known of t is at least c. A launch may have millions of threads of which few ever
+// Clocks count the synchronisation events of a block; an access at clock c of thread t is known
+// when the clock known of t is at least c. A launch may have millions of threads of which few ever
 // synchronise other than by block barriers, so the vector is a tree over the blocks whose parts are
 // shared between versions: taking a copy is free, and joining two versions costs what differs.
 #pragma once

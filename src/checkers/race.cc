@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <deque>
+#include <tuple>
 
 namespace kernelsmith::checkers {
 
@@ -43,7 +44,7 @@ bool IsInLoop(const vgpu::Function& function, const vgpu::Instruction& in) {
 // What the checker needs to know of an instruction.
 struct RaceChecker::Site {
   uint16_t id = 0;
-  Place place;  // without block and thread
+  Place place;           // without block and thread
   bool ignored = false;  // memory that nobody writes
   bool reads = false;
   bool writes = false;
@@ -183,7 +184,8 @@ void RaceChecker::OnBlockBegin(uint64_t number) {
   state.order = &launch_->order->BeginBlock(static_cast<uint32_t>(number));
   const uint32_t warps = (launch_->threads + kLanes - 1) / kLanes;
   state.live.assign(warps, 0xffffffff);
-  if (const uint32_t rest = launch_->threads % kLanes; rest != 0) state.live.back() = (1u << rest) - 1;
+  if (const uint32_t rest = launch_->threads % kLanes; rest != 0)
+    state.live.back() = (1u << rest) - 1;
 }
 
 void RaceChecker::OnBlockEnd(uint64_t number) {
@@ -329,12 +331,12 @@ const RaceChecker::Site& RaceChecker::SiteOf(const vgpu::WarpView& warp,
   ptx::Space space = ptx::Space::kNone;
   bool is_proxy_fence = false;
   if (const ptx::Instruction* syntax = function.locations[in.location].syntax; syntax != nullptr) {
-    const ptx::Mnemonic& mnemonic = syntax->mnemonic();
+    const ptx::Mnemonic& mnemonic = *syntax->mnemonic;
     semantics = mnemonic.semantics;
     scope = mnemonic.scope;
     space = mnemonic.SpaceAt(0);
-    is_proxy_fence = syntax->opcode() == ptx::Opcode::kFenceProxy ||
-                     mnemonic.Has(ptx::Modifier::kProxy);
+    is_proxy_fence =
+        syntax->opcode() == ptx::Opcode::kFenceProxy || mnemonic.Has(ptx::Modifier::kProxy);
   }
   switch (in.op) {
     case Op::kLoad:
@@ -439,8 +441,8 @@ void RaceChecker::AccessLane(Actor& actor, uint64_t address, uint32_t bytes) {
     block.copies[actor.thread].open.push_back(
         {.offset = static_cast<uint32_t>(offset), .bytes = bytes, .site = actor.site.id});
   }
-  const auto finest = static_cast<uint32_t>(
-      std::countr_zero(static_cast<uint32_t>(address) | bytes | 4u));
+  const auto finest =
+      static_cast<uint32_t>(std::countr_zero(static_cast<uint32_t>(address) | bytes | 4u));
   for (uint64_t at = address; at < address + bytes;) {
     Page* page;
     if (actor.shared) {
@@ -502,8 +504,7 @@ void RaceChecker::Check(Actor& actor, const Entry& entry, bool entry_writes) {
     const Stamp& stamp = stamps_[entry.stamp - 1];
     const bool same_launch = stamp.launch == launch_->number;
     const bool same_block = same_launch && stamp.block == actor.block.order->number;
-    const bool reaches =
-        same_block || (entry.who & actor.me.who & Entry::kDeviceScope) != 0;
+    const bool reaches = same_block || (entry.who & actor.me.who & Entry::kDeviceScope) != 0;
     // Lanes of a warp that exchange data by volatile shared memory, as was the custom before Volta.
     const bool is_write = actor.site.writes;
     const Site& reader = is_write ? *sites_[entry.site] : actor.site;
@@ -581,9 +582,9 @@ bool RaceChecker::WritesSameValue(const Actor& actor, const Entry& entry) const 
     const uint64_t offset = address - actor.access.address[lane];
     const vgpu::Operand operand =
         in.list_count > 0 ? actor.warp.function().list[in.list_first + offset / in.bytes] : in.b;
-    uint64_t parts[2] = {actor.warp.ReadOperand(operand, static_cast<int>(lane), 0),
-                         in.bytes > 8 ? actor.warp.ReadOperand(operand, static_cast<int>(lane), 1)
-                                      : 0};
+    uint64_t parts[2] = {
+        actor.warp.ReadOperand(operand, static_cast<int>(lane), 0),
+        in.bytes > 8 ? actor.warp.ReadOperand(operand, static_cast<int>(lane), 1) : 0};
     std::memcpy(bytes, reinterpret_cast<const std::byte*>(parts) + offset % in.bytes,
                 actor.cell_bytes);
   };
@@ -592,20 +593,16 @@ bool RaceChecker::WritesSameValue(const Actor& actor, const Entry& entry) const 
   value(actor.lane, actor.address, mine);
   // A lane of this very access: its value is not in memory yet.
   const uint32_t other = entry.thread() % kLanes;
-  const bool same_access =
-      entry.site == actor.site.id && entry.stamp == actor.me.stamp &&
-      entry.thread() / kLanes == actor.thread / kLanes && (actor.access.mask >> other & 1) != 0 &&
-      actor.address - actor.access.address[other] < actor.access.bytes;
+  const bool same_access = entry.site == actor.site.id && entry.stamp == actor.me.stamp &&
+                           entry.thread() / kLanes == actor.thread / kLanes &&
+                           (actor.access.mask >> other & 1) != 0 &&
+                           actor.address - actor.access.address[other] < actor.access.bytes;
   if (same_access) {
     value(other, actor.address, theirs);
   } else {
-    const void* memory =
-        actor.shared
-            ? static_cast<const void*>(actor.warp.SharedMemory() +
-                                       (actor.address - memory_.shared_window()))
-            : memory_.HostAlias(actor.address, actor.cell_bytes);
-    if (memory == nullptr) return false;
-    std::memcpy(theirs, memory, actor.cell_bytes);
+    const bool found = actor.warp.ReadMemory(static_cast<int>(actor.lane), actor.address, theirs,
+                                             actor.cell_bytes);
+    if (!found) return false;
   }
   return std::memcmp(mine, theirs, actor.cell_bytes) == 0;
 }
@@ -616,13 +613,14 @@ void RaceChecker::Report(Actor& actor, const Entry& entry, bool entry_writes, bo
   FindingKind kind = FindingKind::kRace;
   if (async) {
     kind = FindingKind::kAsyncHazard;
-  } else if (writes && entry_writes &&
-             ((entry.who | actor.me.who) & Entry::kStrong) == 0 && WritesSameValue(actor, entry)) {
+  } else if (writes && entry_writes && ((entry.who | actor.me.who) & Entry::kStrong) == 0 &&
+             WritesSameValue(actor, entry)) {
     kind = FindingKind::kRaceSameValue;
   }
   const Space space = actor.shared ? Space::kShared : Space::kGlobal;
-  const std::array<uint32_t, 4> key{actor.site.id, entry.site, static_cast<uint32_t>(kind),
-                                    static_cast<uint32_t>(space)};
+  const std::array<uint32_t, 4> key{std::min(actor.site.id, entry.site),
+                                    std::max(actor.site.id, entry.site),
+                                    static_cast<uint32_t>(kind), static_cast<uint32_t>(space)};
   if (const auto it = race_of_.find(key); it != race_of_.end()) {
     ++races_[it->second].finding.count;
     return;
@@ -658,9 +656,9 @@ void RaceChecker::Report(Actor& actor, const Entry& entry, bool entry_writes, bo
     message = fmt::format("race between two writes of the same value to {} memory",
                           actor.shared ? "shared" : "global");
   } else {
-    message = fmt::format("race between a{} {} and a{} {} {}",
-                          mine.front() == 'a' ? "n" : "", mine, theirs.front() == 'a' ? "n" : "",
-                          theirs, actor.shared ? "in shared memory" : "in global memory");
+    message = fmt::format("race between a{} {} and a{} {} {}", mine.front() == 'a' ? "n" : "", mine,
+                          theirs.front() == 'a' ? "n" : "", theirs,
+                          actor.shared ? "in shared memory" : "in global memory");
   }
   if (!same_launch) {
     message += ": no stream or event orders the two kernels";
@@ -684,6 +682,14 @@ void RaceChecker::Report(Actor& actor, const Entry& entry, bool entry_writes, bo
                   .other = PlaceOfEntry(entry),
                   .other_message = fmt::format("the other: {}", theirs),
                   .allocation = std::move(allocation)};
+  // Which came first is chance: the place is the later line, behind which the other is seen.
+  const auto line = [](const Place& place) {
+    return std::tie(place.source.file, place.source.line, place.ptx.line);
+  };
+  if (line(finding.place) < line(*finding.other)) {
+    std::swap(finding.place, *finding.other);
+    finding.other_message = fmt::format("the other: {}", mine);
+  }
   race_of_[key] = races_.size();
   races_.push_back({std::move(finding), key});
 }

@@ -2,10 +2,11 @@
 // between kernels that no stream or event orders.
 //
 // Every cell of memory (4 bytes, finer where a kernel accesses less) remembers its last writes and
-// reads: who, when by the block's clock, and by which instruction. An access that conflicts with one
-// of them and does not happen after it (race_order.h) is a race, whatever order this run had them
-// in. Two entries of each kind are enough for block barriers, where any third thread is unordered
-// with at least one of two; a kernel whose threads synchronise in pairs may hide a third reader.
+// reads: who, when by the block's clock, and by which instruction. An access that conflicts with
+// one of them and does not happen after it (race_order.h) is a race, whatever order this run had
+// them in. Two entries of each kind are enough for block barriers, where any third thread is
+// unordered with at least one of two; a kernel whose threads synchronise in pairs may hide a third
+// reader.
 //
 // Strong accesses (volatile, relaxed, atomic ...) do not race with one another as long as their
 // scopes reach, as PTX says; only volatile accesses of lanes of one warp to shared memory do, where
@@ -71,7 +72,7 @@ class RaceChecker final : public Checker {
 
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
-  std::vector<Stamp> stamps_;  // by Entry::stamp - 1
+  std::vector<Stamp> stamps_;                      // by Entry::stamp - 1
   std::vector<std::unique_ptr<Launch>> launches_;  // by Stamp::launch
   Launch* launch_ = nullptr;
   Shadow global_;

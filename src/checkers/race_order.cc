@@ -1,5 +1,6 @@
 #include "checkers/race_order.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "support/check.h"
@@ -91,8 +92,8 @@ void LaunchOrder::Release(Block& block, uint32_t barrier, const std::vector<uint
   bool whole = at.only_sync;
   for (size_t w = 0; w < block.warps.size(); ++w) whole = whole && (live[w] & ~at.waiting[w]) == 0;
 
-  Knowledge known;                   // of all that took part
-  std::array<Knowledge, 2> ready;    // what their fences made ready
+  Knowledge known;                 // of all that took part
+  std::array<Knowledge, 2> ready;  // what their fences made ready
   for (size_t w = 0; w < block.warps.size(); ++w) {
     if (block.warps[w].lanes == nullptr) continue;
     // Exited threads count as arrived at a barrier of the whole block.

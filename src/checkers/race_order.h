@@ -6,16 +6,17 @@
 // nothing.
 //
 // Release/acquire as in PTX's memory model: a release is a .release operation, or a fence and later
-// a strong write or atomic by the same thread; an acquire is an .acquire operation, or a strong read
-// and later a fence. A value carries what its writer released, atomics pass on what they found.
-// Scopes narrower than the distance between the two threads order nothing. Two patterns go beyond
-// the letter of the model because CUDA's own guide uses them and GPUs have always honoured them: a
-// block barrier behind a strong read acquires for the whole block (the last-block reduction), and a
-// fence of every thread followed by a barrier counts for the atomic that one thread then does.
+// a strong write or atomic by the same thread; an acquire is an .acquire operation, or a strong
+// read and later a fence. A value carries what its writer released, atomics pass on what they
+// found. Scopes narrower than the distance between the two threads order nothing. Two patterns go
+// beyond the letter of the model because CUDA's own guide uses them and GPUs have always honoured
+// them: a block barrier behind a strong read acquires for the whole block (the last-block
+// reduction), and a fence of every thread followed by a barrier counts for the atomic that one
+// thread then does.
 //
-// Clocks: one a block, moved by every synchronisation event. `full` is the clock of the last barrier
-// of the whole block: what happened up to it is known to every thread, which is all that most
-// kernels ever need. Everything else is kept for the threads that need it.
+// Clocks: one a block, moved by every synchronisation event. `full` is the clock of the last
+// barrier of the whole block: what happened up to it is known to every thread, which is all that
+// most kernels ever need. Everything else is kept for the threads that need it.
 #pragma once
 
 #include <array>
@@ -55,8 +56,8 @@ class LaunchOrder {
     uint32_t number = 0;
     uint32_t now = 1;
     uint32_t full = 0;
-    uint32_t stamp = 0;  // of (number, now); 0: none yet. The shadow's business.
-    Knowledge known;     // of other blocks, for all threads
+    uint32_t stamp = 0;     // of (number, now); 0: none yet. The shadow's business.
+    Knowledge known;        // of other blocks, for all threads
     bool released = false;  // some thread has ready[]
     std::vector<Warp> warps;
     std::array<Barrier, 16> barriers;
@@ -68,7 +69,8 @@ class LaunchOrder {
   void EndBlock(uint32_t number) { blocks_.erase(number); }
   Block& At(uint32_t number);
 
-  // Does an access of `thread` of `block` at `clock` happen before what `reader` of `here` does now?
+  // Does an access of `thread` of `block` at `clock` happen before what `reader` of `here` does
+  // now?
   static bool Ordered(const Block& here, uint32_t reader, uint32_t block, uint32_t thread,
                       uint32_t clock);
 

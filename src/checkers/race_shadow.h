@@ -60,8 +60,8 @@ struct Page {
   }
 };
 
-// Pages of shared memory that ended blocks leave behind. Their entries name blocks that are gone, so
-// they need no clearing.
+// Pages of shared memory that ended blocks leave behind. Their entries name blocks that are gone,
+// so they need no clearing.
 class PagePool {
  public:
   std::unique_ptr<Page> Take() {
