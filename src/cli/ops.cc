@@ -1,9 +1,10 @@
-// `kernelsmith ops`: the PyTorch operators that graphs may have.
+// `kernelsmith ops`: the PyTorch operators that graphs may have, and the PTX instructions.
 #include <fmt/format.h>
 
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/ops_ptx.h"
 #include "graph/operators.h"
 
 namespace kernelsmith {
@@ -11,6 +12,8 @@ namespace {
 
 struct OpsOptions {
   std::string filter;
+  bool ptx = false;
+  std::string coverage;
 };
 
 std::string Signature(const Operator& op) {
@@ -63,13 +66,24 @@ Result<ExitCode> ListOperators(Session& session, const OpsOptions& options) {
 
 void AddOps(CLI::App& app, Session& session) {
   CLI::App* command =
-      app.add_subcommand("ops", "List the PyTorch operators that a task's graph may have");
+      app.add_subcommand("ops", "List the PyTorch operators that a task's graph may have, or PTX");
   command->fallthrough();
   auto options = std::make_shared<OpsOptions>();
   command->add_option("filter", options->filter,
                       "part of a name, or a class: pointwise, reduction, layout, ...");
+  CLI::Option* ptx =
+      command->add_flag("--ptx", options->ptx,
+                        "list the forms of PTX instructions and whether the virtual GPU runs them");
+  command
+      ->add_option("--coverage", options->coverage,
+                   "with --ptx: how much of this file of instruction frequencies is covered")
+      ->needs(ptx);
   command->callback([&session, options] {
-    session.action = [&session, options] { return ListOperators(session, *options); };
+    session.action = [&session, options] {
+      if (!options->coverage.empty()) return PrintCoverage(session, options->coverage);
+      if (options->ptx) return ListInstructions(session, options->filter);
+      return ListOperators(session, *options);
+    };
   });
 }
 
