@@ -1,8 +1,16 @@
 // `kernelsmith verify TASK CANDIDATE`: is the candidate right?
 #include "verify/verify.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
 #include "cli/commands.h"
 #include "cli/task_store.h"
+#include "tasks/hash.h"
+#include "verify/corpus.h"
+#include "verify/replay.h"
 
 namespace kernelsmith {
 namespace {
@@ -10,37 +18,113 @@ namespace {
 struct Options {
   std::string task;
   std::string candidate;
+  std::string replay;
+  std::string corpus;
+  std::string only;
+  std::string report;
   bool backward = false;
-  std::string dtype = "task";
-  int draws = 2;
+  VerifyOptions verify;
 };
 
-Result<ExitCode> RunVerify(Session& session, const Options& options) {
-  // The candidate first: a wrong path should not wait for PyTorch.
-  KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
-  TaskStore store(DefaultTaskStoreOptions(session), session.files);
-  KS_TRY(const Task task, store.Load(options.task));
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
-  KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
-  const std::unique_ptr<Progress> progress = session.MakeProgress();
-  const VerifyOptions verify{
-      .direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
-      .dtype = options.dtype,
-      .seed = session.Seed(),
-      .draws = options.draws};
-  KS_TRY(const Verdict verdict, Verify(task, options.candidate, verify,
-                                       {.tasks = store,
-                                        .compiler = compiler,
-                                        .processes = session.processes,
-                                        .device = *device,
-                                        .clock = session.clock,
-                                        .progress = *progress}));
+// What every way of calling the command shares.
+class Command {
+ public:
+  explicit Command(Session& session)
+      : session_(session),
+        store_(DefaultTaskStoreOptions(session), session.files),
+        compiler_(session.files, session.processes, session.tools),
+        progress_(session.MakeProgress()) {}
+
+  Status Start() {
+    KS_TRY(device_, MakeVirtualDevice());
+    return {};
+  }
+  TaskStore& store() { return store_; }
+  VerifyTools Tools() {
+    return {.tasks = store_,
+            .compiler = compiler_,
+            .processes = session_.processes,
+            .device = *device_,
+            .files = session_.files,
+            .clock = session_.clock,
+            .progress = *progress_};
+  }
+
+ private:
+  Session& session_;
+  TaskStore store_;
+  CandidateCompiler compiler_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Device> device_;
+};
+
+Result<ExitCode> Print(Session& session, const Verdict& verdict, const std::string& report) {
+  if (!report.empty()) KS_RETURN_IF_ERROR(session.files.Write(report, ToJson(verdict).dump(1)));
   if (session.json) {
     session.PrintJson(ToJson(verdict));
   } else {
     session.out << ToText(verdict, session.ColorOut());
   }
   return ExitCodeOf(verdict.kind);
+}
+
+Result<ExitCode> RunCorpusCommand(Session& session, const Options& options) {
+  KS_TRY(const std::vector<CorpusRow> rows,
+         ReadCorpus(options.corpus, session.files, options.only));
+  Command command(session);
+  KS_RETURN_IF_ERROR(command.Start());
+  VerifyOptions verify = options.verify;
+  verify.seed = session.Seed();
+  KS_TRY(const std::vector<CorpusResult> results,
+         RunCorpus(rows, verify, command.Tools(), [&](const CorpusResult& result) {
+           if (!session.json) session.out << ToText(result) << std::flush;
+         }));
+  if (session.json) {
+    session.PrintJson(ToJson(rows, results));
+  } else {
+    session.out << Summary(rows, results);
+  }
+  const bool passed = std::all_of(results.begin(), results.end(),
+                                  [](const CorpusResult& each) { return each.passed(); });
+  return passed ? kExitOk : kExitRefuted;
+}
+
+Result<ExitCode> RunReplay(Session& session, const Options& options) {
+  KS_TRY(const std::string text, session.files.Read(options.replay));
+  KS_TRY(const ReplayFile replay, ParseReplay(text, options.replay));
+  const std::string candidate = options.task.empty() ? replay.candidate : options.task;
+  KS_TRY(const std::string source, session.files.Read(candidate));
+  if (Sha256(source) != replay.candidate_hash) {
+    session.err << fmt::format("kernelsmith: note: {} has changed since the report\n", candidate);
+  }
+  Command command(session);
+  KS_RETURN_IF_ERROR(command.Start());
+  KS_TRY(const Task task, command.store().Load(replay.task));
+  VerifyOptions verify = options.verify;
+  verify.direction =
+      replay.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
+  verify.dtype = replay.dtype;
+  verify.seed = replay.example.seed;
+  KS_TRY(const Verdict verdict, Replay(task, candidate, replay.example, verify, command.Tools()));
+  return Print(session, verdict, options.report);
+}
+
+Result<ExitCode> RunVerify(Session& session, const Options& options) {
+  if (!options.corpus.empty()) return RunCorpusCommand(session, options);
+  if (!options.replay.empty()) return RunReplay(session, options);
+  if (options.task.empty() || options.candidate.empty()) {
+    return InvalidInput("verify needs a task and a candidate, or --corpus, or --replay");
+  }
+  // The candidate first: a wrong path should not wait for PyTorch.
+  KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
+  Command command(session);
+  KS_TRY(const Task task, command.store().Load(options.task));
+  KS_RETURN_IF_ERROR(command.Start());
+  VerifyOptions verify = options.verify;
+  verify.direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+  verify.seed = session.Seed();
+  KS_TRY(const Verdict verdict, Verify(task, options.candidate, verify, command.Tools()));
+  return Print(session, verdict, options.report);
 }
 
 }  // namespace
@@ -54,17 +138,58 @@ void AddVerify(CLI::App& app, Session& session) {
       "it\n"
       "has never seen. Exit code: 0 verified, 1 refuted, 3 inconclusive or unsupported.");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("task", options->task,
-                   "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder")
-      ->required();
-  command->add_option("candidate", options->candidate, "A .cu file")->required();
+  command->add_option(
+      "task", options->task,
+      "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder");
+  command->add_option("candidate", options->candidate, "A .cu file");
   command->add_flag("--backward", options->backward, "The task's backward pass");
-  command->add_option("--dtype", options->dtype, "float32, float16, bfloat16, or the task's own")
+  command
+      ->add_option("--dtype", options->verify.dtype,
+                   "float32, float16, bfloat16, or the task's own")
       ->capture_default_str();
-  command->add_option("--draws", options->draws, "Data sets for each configuration")
+  command->add_option("--draws", options->verify.draws, "Data sets at the first shape")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  VerifyPolicy& policy = options->verify.policy;
+  command
+      ->add_option("--inputs", policy.inputs,
+                   "What decides: the task's own inputs, or structured (large, tiny, shifted) ones "
+                   "as well")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, VerifyPolicy::Inputs>{
+              {"task", VerifyPolicy::Inputs::kTask},
+              {"structured", VerifyPolicy::Inputs::kStructured}},
+          CLI::ignore_case))
+      ->option_text("task|structured [task]");
+  command
+      ->add_option("--shapes", policy.shapes,
+                   "Every shape of the task's family, or only its first one as it is")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, VerifyPolicy::Shapes>{{"family", VerifyPolicy::Shapes::kFamily},
+                                                      {"exact", VerifyPolicy::Shapes::kExact}},
+          CLI::ignore_case))
+      ->option_text("family|exact [family]");
+  command
+      ->add_option("--precision", policy.precision,
+                   "Arithmetic that is allowed: the task's own, tf32, float16 or bfloat16")
+      ->check(CLI::IsMember({"task", "tf32", "float16", "bfloat16"}))
+      ->option_text("task|tf32|float16|bfloat16 [task]");
+  command->add_flag("--no-libraries", policy.no_libraries,
+                    "Refute candidates that delegate work to ATen or cuBLAS");
+  command->add_flag("--require-deterministic", policy.require_deterministic,
+                    "Refute candidates whose results change from run to run");
+  command
+      ->add_option("--rtol", options->verify.rtol,
+                   "Of the allclose that the report has beside our own comparison")
+      ->capture_default_str();
+  command->add_option("--atol", options->verify.atol, "The same")->capture_default_str();
+  command->add_option("--report", options->report, "Write the JSON report to this file as well");
+  command->add_option("--replay", options->replay,
+                      "Run the counterexample of a JSON report again; CANDIDATE may be another "
+                      "file");
+  command->add_option("--corpus", options->corpus,
+                      "Judge every case of a folder of tricks and compare with what is demanded");
+  command->add_option("--only", options->only, "Rows of the corpus whose name contains this");
   command->callback([&session, options] {
     session.action = [&session, options] { return RunVerify(session, *options); };
   });

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "field/bounded.h"
 #include "graph/evaluate.h"
+#include "graph/witness.h"
 
 namespace kernelsmith {
 namespace {
@@ -15,22 +18,6 @@ std::vector<double> Elements(const HostTensor& tensor) {
   std::vector<double> elements(static_cast<size_t>(tensor.count()));
   for (size_t i = 0; i < elements.size(); ++i) elements[i] = tensor.at(static_cast<int64_t>(i));
   return elements;
-}
-
-// Half a unit in the last place of 1.
-double Epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 0x1p-11;
-    case DType::kBfloat16:
-      return 0x1p-8;
-    case DType::kFloat32:
-      return 0x1p-24;
-    case DType::kFloat64:
-      return 0x1p-53;
-    default:
-      return 0;
-  }
 }
 
 // The smallest positive value, subnormals included.
@@ -64,14 +51,81 @@ std::map<std::string, std::vector<double>> Magnitudes(const Graph& graph, const 
   return magnitudes;
 }
 
+// Which result of an operator is a choice among equals; nothing: none is.
+std::optional<size_t> ChosenResult(const std::string& op) {
+  for (const char* name : {"aten.argmax.default", "aten.argmin.default"}) {
+    if (op == name) return 0;
+  }
+  for (const char* name :
+       {"aten.max.dim", "aten.min.dim", "aten.sort.", "aten.topk.default", "aten.kthvalue.default",
+        "aten.median.dim", "aten.mode", "aten.max_pool2d_with_indices.default",
+        "aten.max_pool3d_with_indices.default"}) {
+    if (op.starts_with(name)) return 1;
+  }
+  return std::nullopt;
+}
+
+bool Refers(const Argument& argument, ValueRef value) {
+  if (const auto* ref = std::get_if<ValueRef>(&argument.value)) return *ref == value;
+  if (const auto* list = std::get_if<Argument::List>(&argument.value)) {
+    return std::any_of(list->begin(), list->end(),
+                       [&](const Argument& item) { return Refers(item, value); });
+  }
+  return false;
+}
+
+// How far apart two values may be and still count as equals: not at all where the choice is among
+// inputs, which have no rounding error.
+double ChoiceEpsilon(const Graph& graph, const Choice& choice) {
+  const Node& node = graph.nodes[choice.node];
+  for (const Argument& argument : node.args) {
+    const auto* ref = std::get_if<ValueRef>(&argument.value);
+    if (ref == nullptr) continue;
+    const Node& source = graph.nodes[StorageOf(graph, *ref).node];
+    if (source.kind == NodeKind::kPlaceholder) return 0;
+    return kLimit * kMagnitudeFactor * UnitRoundoff(graph.meta(*ref).dtype);
+  }
+  return 0;
+}
+
+// True if every element is one of the right answers.
+bool ValidWitness(const Graph& graph, const std::string& name, const HostTensor& got,
+                  const TensorMap& values) {
+  for (const GraphOutput& output : graph.outputs) {
+    if (graph.OutputName(output) != name) continue;
+    const std::optional<Choice> choice = FindChoice(graph, output);
+    if (!choice) return false;
+    const auto inputs = GraphInputs<Bounded>(graph, values);
+    if (!inputs.ok()) return false;
+    const auto wrong = WrongChoices(graph, *choice, *inputs, got, ChoiceEpsilon(graph, *choice));
+    return wrong.ok() && wrong->empty();
+  }
+  return false;
+}
+
 }  // namespace
 
-OutputReference ExpectedOutput::Reference() const {
+double UnitRoundoff(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return 0x1p-11;
+    case DType::kBfloat16:
+      return 0x1p-8;
+    case DType::kFloat32:
+      return 0x1p-24;
+    case DType::kFloat64:
+      return 0x1p-53;
+    default:
+      return 0;
+  }
+}
+
+OutputReference ExpectedOutput::Reference(double epsilon) const {
   return {.exact = exact,
           .torch = torch,
           .magnitude = magnitude,
           .row = shape.empty() ? 0 : static_cast<size_t>(shape.back()),
-          .epsilon = Epsilon(dtype),
+          .epsilon = IsFloat(dtype) ? std::max(UnitRoundoff(dtype), epsilon) : 0,
           .smallest = Smallest(dtype)};
 }
 
@@ -100,14 +154,79 @@ Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const Ca
   return outputs;
 }
 
-bool HasSeveralAnswers(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    for (const char* op : {"argmax", "argmin", "topk", "sort", "max_pool", "aten.max.dim",
-                           "aten.min.dim", "mode", "median", "unique"}) {
-      if (node.op.find(op) != std::string::npos) return true;
+bool ExpectedOutput::Finite() const {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  return std::all_of(exact.begin(), exact.end(), finite) &&
+         std::all_of(torch.begin(), torch.end(), finite);
+}
+
+double ExpectedOutput::Rms() const {
+  double squares = 0;
+  size_t count = 0;
+  for (const double value : exact) {
+    if (!std::isfinite(value)) continue;
+    squares += value * value;
+    ++count;
+  }
+  return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count));
+}
+
+Result<CaseTensors> EvaluateHere(const Graph& graph, TensorMap values) {
+  KS_TRY(const std::vector<Tensor<double>> exact_inputs, GraphInputs<double>(graph, values));
+  KS_TRY(const std::vector<Tensor<double>> exact, Evaluate<double>(graph, exact_inputs));
+  KS_TRY(const std::vector<Tensor<float>> inputs, GraphInputs<float>(graph, values));
+  EvaluateOptions<float> rounded;
+  rounded.round_to_dtype = true;
+  KS_TRY(const std::vector<Tensor<float>> narrow, Evaluate<float>(graph, inputs, rounded));
+  CaseTensors result{.values = std::move(values), .expected = {}};
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const std::string name = graph.OutputName(graph.outputs[i]);
+    const DType dtype = graph.meta(graph.outputs[i].value).dtype;
+    result.values[name] = ToHost(narrow[i], dtype);
+    result.expected[name] = ToHost(exact[i], IsFloat(dtype) ? DType::kFloat64 : dtype);
+  }
+  return result;
+}
+
+bool ChoosesInside(const Graph& graph) {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (node.kind != NodeKind::kOperator) continue;
+    const std::optional<size_t> chosen = ChosenResult(node.op);
+    if (!chosen) continue;
+    for (const Node& user : graph.nodes) {
+      if (user.kind != NodeKind::kOperator) continue;
+      for (const Argument& argument : user.args) {
+        if (Refers(argument, {n, *chosen})) return true;
+      }
     }
-    return false;
-  });
+  }
+  return false;
+}
+
+OutputJudgement JudgeOutput(const Graph& graph, const ExpectedOutput& expected,
+                            const HostTensor& got, const TensorMap& values,
+                            const JudgementOptions& options) {
+  OutputJudgement judgement;
+  const std::vector<double> elements = Elements(got);
+  judgement.numbers = CompareNumbers(elements, expected.Reference(options.epsilon));
+  judgement.allclose = AllClose(elements, expected.torch, options.rtol, options.atol);
+  judgement.right = judgement.numbers.passed();
+  if (judgement.right) return judgement;
+  if (ValidWitness(graph, expected.name, got, values)) {
+    judgement.right = true;
+    judgement.numbers.wrong = 0;
+    judgement.numbers.worst = 0;
+    return judgement;
+  }
+  judgement.several_answers = ChoosesInside(graph);
+  const double error = std::abs(judgement.numbers.got - judgement.numbers.expected);
+  const double size =
+      std::max({std::abs(judgement.numbers.expected), expected.Rms(), options.usual_rms});
+  const double eps = std::max(UnitRoundoff(expected.dtype), options.epsilon);
+  // Written so that a NaN is gross.
+  judgement.gross = !(error <= std::max(1e-3, 32 * eps) * size);
+  return judgement;
 }
 
 }  // namespace kernelsmith

@@ -19,7 +19,10 @@ struct ExpectedOutput {
   std::vector<double> torch;
   std::vector<double> magnitude;
 
-  OutputReference Reference() const;
+  // `epsilon`: of the precision that is allowed; 0: the dtype's own.
+  OutputReference Reference(double epsilon = 0) const;
+  bool Finite() const;  // every element, in float64 and in the task's dtype
+  double Rms() const;   // of the finite elements
 };
 
 // The outputs that `names` lists, in that order. Magnitudes are there where src/graph knows all of
@@ -27,8 +30,38 @@ struct ExpectedOutput {
 Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const CaseTensors& values,
                                                     const std::vector<std::string>& names);
 
-// True if the graph chooses among equals (argmax, top-k, sort ...): integers that differ from
-// PyTorch's may be right as well.
-bool HasSeveralAnswers(const Graph& graph);
+// The same question answered by src/graph instead of PyTorch, which saves a trip to another
+// process: `values` has the placeholders; the results are added. kUnsupported names the operator.
+Result<CaseTensors> EvaluateHere(const Graph& graph, TensorMap values);
+
+// True if a choice among equals (the position of a maximum, say) is used inside the graph: outputs
+// then depend on which of several right answers was taken.
+bool ChoosesInside(const Graph& graph);
+
+// What the candidate returned for one output, against what it must be.
+struct OutputJudgement {
+  NumericComparison numbers;
+  bool allclose = false;
+  bool right = false;
+  bool several_answers = false;  // wrong, but another choice among equals might explain it
+  // The worst error is more than rounding could ever make of values of this size.
+  bool gross = false;
+};
+
+struct JudgementOptions {
+  double epsilon = 0;  // of the precision that is allowed; 0: the dtype's own
+  double rtol = 1e-3;  // the usual check of kernel benchmarks, for the report alone
+  double atol = 1e-3;
+  double usual_rms = 0;  // of this output on the task's own inputs
+};
+
+// Shapes and dtypes must be equal. `values` has the placeholders, for outputs of which several are
+// right.
+OutputJudgement JudgeOutput(const Graph& graph, const ExpectedOutput& expected,
+                            const HostTensor& got, const TensorMap& values,
+                            const JudgementOptions& options);
+
+// Half a unit in the last place of 1: 2^-24 for float32.
+double UnitRoundoff(DType dtype);
 
 }  // namespace kernelsmith

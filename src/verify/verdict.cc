@@ -1,11 +1,6 @@
 #include "verify/verdict.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace kernelsmith {
 namespace {
@@ -20,6 +15,8 @@ json Number(double value) {
 
 json ToJson(const Counterexample& example) {
   return {{"configuration", example.configuration},
+          {"values", example.values},
+          {"inputs", example.inputs},
           {"seed", example.seed},
           {"output", example.output},
           {"index", example.index},
@@ -30,8 +27,23 @@ json ToJson(const Counterexample& example) {
           {"elements", example.elements}};
 }
 
+const char* Name(Weight weight) {
+  switch (weight) {
+    case Weight::kDecides:
+      return "decides";
+    case Weight::kWarning:
+      return "warning";
+    case Weight::kNote:
+      return "note";
+  }
+  return "note";
+}
+
 json ToJson(const Finding& finding) {
-  json row = {{"kind", finding.kind}, {"message", finding.message}};
+  json row = {{"kind", finding.kind},
+              {"message", finding.message},
+              {"weight", Name(finding.weight)},
+              {"stage", finding.stage}};
   if (!finding.where.file.empty()) {
     row["file"] = finding.where.file;
     if (finding.where.line > 0) row["line"] = finding.where.line;
@@ -41,10 +53,34 @@ json ToJson(const Finding& finding) {
   return row;
 }
 
-std::string Place(const SourceLocation& where) {
-  if (where.file.empty()) return "";
-  return where.line > 0 ? fmt::format("{}:{}: ", where.file, where.line)
-                        : fmt::format("{}: ", where.file);
+json ToJson(const Proof& proof) {
+  json numbers = json::array();
+  for (const NumbersChecked& row : proof.numbers) {
+    numbers.push_back({{"configuration", row.configuration},
+                       {"inputs", row.inputs},
+                       {"seed", row.seed},
+                       {"output", row.output},
+                       {"elements", row.elements},
+                       {"worst", Number(row.worst)},
+                       {"allclose", row.allclose}});
+  }
+  const AlgebraProof& algebra = proof.algebra;
+  return {{"numbers", std::move(numbers)},
+          {"outside_domain", proof.outside_domain},
+          {"algebra",
+           {{"outcome", algebra.outcome},
+            {"reason", algebra.reason},
+            {"bound", algebra.bound},
+            {"draws", algebra.draws},
+            {"elements", algebra.elements},
+            {"proved", algebra.proved},
+            {"configurations", algebra.configurations},
+            {"assumptions", algebra.assumptions}}},
+          {"checkers", proof.checkers},
+          {"depends_on", proof.depends_on},
+          {"deterministic", proof.deterministic ? json(*proof.deterministic) : json()},
+          {"spread", Number(proof.spread)},
+          {"precision", proof.precision}};
 }
 
 }  // namespace
@@ -76,71 +112,37 @@ ExitCode ExitCodeOf(VerdictKind kind) {
   return kExitInconclusive;
 }
 
+const Finding* Verdict::Deciding() const {
+  for (const Finding& finding : findings) {
+    if (finding.weight == Weight::kDecides) return &finding;
+  }
+  return nullptr;
+}
+
 json ToJson(const Verdict& verdict) {
   json findings = json::array();
   for (const Finding& finding : verdict.findings) findings.push_back(ToJson(finding));
-  json numbers = json::array();
-  for (const NumbersChecked& row : verdict.numbers) {
-    numbers.push_back({{"configuration", row.configuration},
-                       {"seed", row.seed},
-                       {"output", row.output},
-                       {"elements", row.elements},
-                       {"worst", Number(row.worst)},
-                       {"allclose", row.allclose}});
+  json stages = json::array();
+  for (const StageReport& stage : verdict.stages) {
+    stages.push_back({{"name", stage.name},
+                      {"outcome", stage.outcome},
+                      {"seconds", stage.seconds},
+                      {"note", stage.note}});
   }
   return {{"verdict", Name(verdict.kind)},
           {"task", verdict.task},
+          {"task_path", verdict.task_path},
           {"direction", verdict.direction},
           {"dtype", verdict.dtype},
           {"candidate", verdict.candidate},
+          {"candidate_sha256", verdict.candidate_hash},
           {"findings", std::move(findings)},
-          {"proof", {{"numbers", std::move(numbers)}}},
+          {"stages", std::move(stages)},
+          {"proof", ToJson(verdict.proof)},
           {"kernels", verdict.kernels},
           {"libraries", verdict.libraries},
           {"seed", verdict.seed},
           {"seconds", verdict.seconds}};
-}
-
-std::string ToText(const Verdict& verdict, bool color) {
-  const char* tint = verdict.kind == VerdictKind::kVerified  ? "\033[1;32m"
-                     : verdict.kind == VerdictKind::kRefuted ? "\033[1;31m"
-                                                             : "\033[1;33m";
-  std::string text = color ? fmt::format("{}{}\033[0m", tint, Name(verdict.kind))
-                           : std::string(Name(verdict.kind));
-  text += fmt::format("  {} as {} ({}, {})\n", verdict.candidate, verdict.task, verdict.direction,
-                      verdict.dtype);
-  for (const Finding& finding : verdict.findings) {
-    text += fmt::format("  {}{}: {}\n", EscapeForTerminal(Place(finding.where)), finding.kind,
-                        EscapeForTerminal(finding.message));
-    if (const auto& example = finding.counterexample) {
-      text += fmt::format("    {}[{}]: expected {:.9g}, got {:.9g}; {} of {} elements are wrong\n",
-                          example->output, fmt::join(example->index, ", "), example->expected,
-                          example->got, example->wrong, example->elements);
-      text += fmt::format("    with {}, seed {}\n", example->configuration, example->seed);
-    }
-  }
-  if (!verdict.numbers.empty() && verdict.kind == VerdictKind::kVerified) {
-    std::set<std::string> configurations;
-    uint64_t elements = 0;
-    double worst = 0;
-    for (const NumbersChecked& row : verdict.numbers) {
-      configurations.insert(row.configuration);
-      elements += row.elements;
-      worst = std::max(worst, row.worst);
-    }
-    text += fmt::format("  numbers: {} elements over {} configurations, worst error {:.2g} of 16\n",
-                        elements, configurations.size(), worst);
-    text += "  memory, races and algebra are not checked by this version\n";
-  }
-  if (!verdict.kernels.empty()) {
-    text += fmt::format("  kernels: {}\n",
-                        EscapeForTerminal(fmt::format("{}", fmt::join(verdict.kernels, ", "))));
-  }
-  if (!verdict.libraries.empty()) {
-    text += fmt::format("  delegated to libraries: {}\n",
-                        EscapeForTerminal(fmt::format("{}", fmt::join(verdict.libraries, ", "))));
-  }
-  return text + fmt::format("  {:.2f} s, seed {}\n", verdict.seconds, verdict.seed);
 }
 
 }  // namespace kernelsmith

@@ -22,9 +22,12 @@ enum class VerdictKind {
 const char* Name(VerdictKind kind);
 ExitCode ExitCodeOf(VerdictKind kind);
 
-// Inputs on which the candidate is wrong, as small as was found.
+// Inputs on which the candidate is wrong, as small as was found. Configuration, inputs and seed are
+// all that is needed to make them again.
 struct Counterexample {
   std::string configuration;
+  nlohmann::json values;        // of the configuration, as the task store takes them
+  std::string inputs = "task";  // which recipe of inputs.h
   uint64_t seed = 0;
   std::string output;          // output.0
   std::vector<int64_t> index;  // of the worst element
@@ -35,36 +38,84 @@ struct Counterexample {
   uint64_t elements = 0;
 };
 
-// One fact against a candidate.
+// What a finding does to the verdict.
+enum class Weight {
+  kDecides,  // the verdict is what it is because of this
+  kWarning,  // a defect that the options in use let pass: shown apart
+  kNote,     // worth knowing, nothing wrong
+};
+
+// One fact about a candidate.
 struct Finding {
   std::string kind;  // a word for programs: wrong_value, compile_error, illegal_address ...
   std::string message;
-  SourceLocation where;  // in the candidate; file empty: not known
-  std::optional<Counterexample> counterexample;
+  SourceLocation where = {};  // in the candidate; file empty: not known
+  std::optional<Counterexample> counterexample = {};
+  Weight weight = Weight::kDecides;
+  std::string stage = {};  // that found it
 };
 
 // One output that was compared with the oracle.
 struct NumbersChecked {
   std::string configuration;
+  std::string inputs;  // recipe
   uint64_t seed = 0;
   std::string output;
   uint64_t elements = 0;
   double worst = 0;       // in scales
-  bool allclose = false;  // the usual check beside ours: rtol 1e-3, atol 1e-3
+  bool allclose = false;  // the usual check beside ours, at --rtol and --atol
+};
+
+// One stage of the cascade.
+struct StageReport {
+  std::string name;
+  std::string outcome;  // passed, refuted, inconclusive, unsupported, skipped
+  double seconds = 0;
+  std::string note;  // what was done, or why not
+};
+
+// What the algebra showed.
+struct AlgebraProof {
+  std::string outcome = "not run";  // equal, different, inconclusive, not run
+  std::string reason;               // why it is not equal
+  std::string bound;                // probability of a false "equal": "2^-48", or "heuristic"
+  int draws = 0;
+  uint64_t elements = 0;
+  uint64_t proved = 0;
+  std::vector<std::string> configurations;
+  std::vector<std::string> assumptions;
+};
+
+// What was shown, and how surely.
+struct Proof {
+  std::vector<NumbersChecked> numbers;
+  std::vector<std::string> outside_domain;  // structured inputs on which PyTorch is not finite
+  AlgebraProof algebra;
+  std::vector<std::string> checkers;    // that watched a run and found nothing
+  std::vector<std::string> depends_on;  // inputs whose change showed as it must
+  std::optional<bool> deterministic;    // bit for bit under other schedules
+  double spread = 0;                    // largest difference between runs, in scales
+  std::vector<std::string> precision;   // of the kernels' arithmetic: float32, tf32 mma ...
 };
 
 struct Verdict {
   VerdictKind kind = VerdictKind::kInconclusive;
   std::string task;
+  std::string task_path;
   std::string direction;
   std::string dtype;
   std::string candidate;
+  std::string candidate_hash;  // of its text: a replay says if it has changed since
   std::vector<Finding> findings;
-  std::vector<NumbersChecked> numbers;  // the proof, as far as numbers go
-  std::vector<std::string> kernels;     // launched, in order of first use
-  std::vector<std::string> libraries;   // operators that were delegated
+  std::vector<StageReport> stages;
+  Proof proof;
+  std::vector<std::string> kernels;    // launched, in order of first use
+  std::vector<std::string> libraries;  // operators that were delegated
   double seconds = 0;
   uint64_t seed = 0;
+
+  // The finding that decided; null if none did.
+  const Finding* Deciding() const;
 };
 
 // {"verdict": ..., "findings": [...], "proof": {...}, ...}

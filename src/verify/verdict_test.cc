@@ -37,7 +37,7 @@ TEST(Verdict, TextNamesPlaceIndexAndValues) {
   EXPECT_THAT(text, HasSubstr("refuted  k.cu as softmax (forward, float32)"));
   EXPECT_THAT(text, HasSubstr("k.cu:12: wrong_value: output.0 differs"));
   EXPECT_THAT(text, HasSubstr("output.0[1, 2]: expected 0.25, got inf; 3 of 9 elements are wrong"));
-  EXPECT_THAT(text, HasSubstr("with rows=3, seed 7"));
+  EXPECT_THAT(text, HasSubstr("with rows=3, task inputs, seed 7"));
 }
 
 TEST(Verdict, JsonKeepsNonFiniteValues) {
@@ -59,10 +59,14 @@ TEST(Verdict, VerifiedSaysWhatWasChecked) {
   Verdict verdict = Refuted();
   verdict.kind = VerdictKind::kVerified;
   verdict.findings.clear();
-  verdict.numbers.push_back({.configuration = "a", .elements = 10, .worst = 1.5});
-  verdict.numbers.push_back({.configuration = "b", .elements = 20, .worst = 0.5});
-  EXPECT_THAT(ToText(verdict, false),
-              HasSubstr("numbers: 30 elements over 2 configurations, worst error 1.5 of 16"));
+  verdict.proof.numbers.push_back(
+      {.configuration = "a", .inputs = "task", .elements = 10, .worst = 1.5});
+  verdict.proof.numbers.push_back(
+      {.configuration = "b", .inputs = "ties", .elements = 20, .worst = 0.5});
+  EXPECT_THAT(ToText(verdict, false), HasSubstr("numbers: 30 elements over 2 shapes and 2 kinds of "
+                                                "inputs, worst error 1.5 of 16"));
+  // What was not done is said.
+  EXPECT_THAT(ToText(verdict, false), HasSubstr("algebra: not checked"));
 }
 
 }  // namespace

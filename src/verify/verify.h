@@ -1,5 +1,6 @@
 // Verifies a candidate: compiles it, traces its host code into a plan, runs the plan on a device
-// with data that the candidate has never seen, and compares what comes out with the oracle.
+// with data that the candidate has never seen, watches it, and compares what comes out with the
+// oracle, as numbers and as algebra.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "device/device.h"
 #include "plan/trace.h"
 #include "support/clock.h"
+#include "support/file_system.h"
 #include "support/progress.h"
 #include "support/result.h"
 #include "tasks/task.h"
@@ -16,23 +18,49 @@
 
 namespace kernelsmith {
 
+// What a candidate is held to.
+struct VerifyPolicy {
+  enum class Inputs {
+    kTask,        // the task's own values decide; trouble on harsh ones is a warning, `unstable`
+    kStructured,  // large, tiny, shifted values decide as well
+  };
+  enum class Shapes {
+    kFamily,  // every configuration of the task's family
+    kExact,   // the first configuration alone, as the task gives it
+  };
+  Inputs inputs = Inputs::kTask;
+  Shapes shapes = Shapes::kFamily;
+  bool no_libraries = false;           // the work may not be delegated to ATen or cuBLAS
+  bool require_deterministic = false;  // bit for bit the same under every schedule
+  std::string precision = "task";      // task, tf32, float16, bfloat16: arithmetic that is allowed
+};
+
 struct VerifyOptions {
   TaskDirection direction = TaskDirection::kForward;
   std::string dtype = "task";
   uint64_t seed = 0;          // of all data; secret from the candidate
-  int draws = 2;              // data sets for each configuration
+  int draws = 2;              // of the task's own inputs, at the first configuration
   size_t configurations = 6;  // at most; the quick ones first, then hidden ones
   int64_t work = 20'000'000;  // larger configurations are reduced to this many operations
+  // Lane instructions that structured inputs may cost in all: about two seconds of the interpreter.
+  uint64_t structured_budget = 400'000'000;
+  double rtol = 1e-3;  // of the allclose that is shown beside our own comparison
+  double atol = 1e-3;
+  bool algebra = true;
+  bool checkers = true;
+  VerifyPolicy policy;
   CompileOptions compile;
   TraceOptions trace;
 };
 
-// The outside world of a verification.
+// The outside world of a verification. One set serves any number of verifications: the task store
+// keeps its PyTorch process and its answers.
 struct VerifyTools {
   TaskStore& tasks;
   CandidateCompiler& compiler;
   ProcessRunner& processes;
   Device& device;
+  FileSystem& files;
   const Clock& clock;
   Progress& progress;
 };
@@ -41,5 +69,10 @@ struct VerifyTools {
 // about the candidate is in the verdict.
 Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
                        const VerifyOptions& options, const VerifyTools& tools);
+
+// Only this counterexample again: compile, plan, one case.
+Result<Verdict> Replay(const Task& task, const std::filesystem::path& candidate,
+                       const Counterexample& example, const VerifyOptions& options,
+                       const VerifyTools& tools);
 
 }  // namespace kernelsmith

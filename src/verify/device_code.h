@@ -1,0 +1,20 @@
+// What a candidate's device code uses, read from its PTX.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelsmith {
+
+struct DeviceCode {
+  // Kinds of arithmetic: "float32", "float16", "tf32 mma", "float32 approximate" ...
+  std::vector<std::string> precision;
+  // Special registers by which a kernel could tell a test from use: %clock64, %smid ...
+  std::vector<std::string> environment;
+};
+
+// Of the kernels in `entries` (names in the PTX) and all functions that kernels may call.
+DeviceCode ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& entries);
+
+}  // namespace kernelsmith

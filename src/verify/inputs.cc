@@ -1,0 +1,189 @@
+#include "verify/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "support/rng.h"
+
+namespace kernelsmith {
+namespace {
+
+constexpr Recipe kRecipes[] = {
+    {"redrawn", false, "the task's values in another order; constant tensors varied"},
+    {"single", false, "single elements changed by a lot"},
+    {"scaled", false, "every tensor at its own scale between 1/8 and 8"},
+    {"zeros", false, "all zero"},
+    {"small", false, "a thousandth of the task's size"},
+    {"rows", false, "constant rows"},
+    {"ties", false, "few different values"},
+    {"shifted", false, "a mean of four times the spread"},
+    {"large", true, "a thousand times the task's size"},
+    {"offset", true, "a mean of a thousand times the spread"},
+    {"tiny", true, "near the smallest normal numbers"},
+    {"outliers", true, "single elements a million times the task's size"},
+};
+
+// What a tensor's own values say about what may stand in it.
+struct Domain {
+  bool fixed = false;
+  bool constant = false;
+  bool non_negative = false;
+  bool unit = false;  // 0 to 1
+  double spread = 1;  // RMS, or 1 for zeros
+};
+
+Domain DomainOf(const HostTensor& tensor) {
+  Domain domain{.constant = true, .non_negative = true, .unit = true};
+  std::set<double> distinct;
+  double squares = 0;
+  const int64_t count = tensor.count();
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = tensor.at(i);
+    if (!std::isfinite(value)) domain.fixed = true;  // an additive mask
+    if (distinct.size() < 3) distinct.insert(value);
+    domain.non_negative &= value >= 0;
+    domain.unit &= value >= 0 && value <= 1;
+    squares += value * value;
+  }
+  domain.constant = distinct.size() <= 1;
+  // Two values in many elements: a mask or a flag.
+  if (distinct.size() == 2 && count > 8) domain.fixed = true;
+  // Rows that add up to one: probabilities, which permutations along the row keep.
+  if (domain.unit && !domain.constant && !tensor.shape.empty() && tensor.shape.back() > 1) {
+    const int64_t row = tensor.shape.back();
+    bool sums = true;
+    for (int64_t begin = 0; begin < count && sums; begin += row) {
+      double sum = 0;
+      for (int64_t i = begin; i < begin + row; ++i) sum += tensor.at(i);
+      sums = std::abs(sum - 1) < 1e-2;
+    }
+    if (sums) domain.fixed = true;
+  }
+  if (count > 0) domain.spread = std::sqrt(squares / static_cast<double>(count));
+  if (!(domain.spread > 0) || !std::isfinite(domain.spread)) domain.spread = 1;
+  return domain;
+}
+
+// The nearest value that the domain allows and the dtype holds.
+void Put(HostTensor& tensor, int64_t i, double value, const Domain& domain) {
+  if (domain.non_negative) value = std::abs(value);
+  if (domain.unit && !domain.constant) value = value - std::floor(value / 2) * 2;  // into [0, 2)
+  if (domain.unit && !domain.constant && value > 1) value = 2 - value;
+  const double largest = tensor.dtype == DType::kFloat16 ? 65504.0 : 3e38;
+  if (tensor.dtype != DType::kFloat64) value = std::clamp(value, -largest, largest);
+  tensor.set(i, value);
+}
+
+void Permute(HostTensor& tensor, Rng& rng) {
+  for (int64_t i = tensor.count() - 1; i > 0; --i) {
+    const auto j = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(i) + 1));
+    const double a = tensor.at(i);
+    tensor.set(i, tensor.at(j));
+    tensor.set(j, a);
+  }
+}
+
+// A constant tensor (weights of one, a bias of zero) hides what is done with it.
+void Vary(HostTensor& tensor, const Domain& domain, Rng& rng) {
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    const double value = tensor.at(i);
+    Put(tensor, i, value == 0 ? rng.Normal() : value * std::exp(rng.Normal() / 2), domain);
+  }
+}
+
+double PowerOfTwo(Rng& rng, int low, int high) {
+  return std::ldexp(1.0, low + static_cast<int>(rng.Below(static_cast<uint64_t>(high - low + 1))));
+}
+
+double Sign(Rng& rng) { return rng.Below(2) == 0 ? 1.0 : -1.0; }
+
+void Scale(HostTensor& tensor, double factor, const Domain& domain) {
+  if (domain.unit && !domain.constant && factor > 1) return;
+  for (int64_t i = 0; i < tensor.count(); ++i) Put(tensor, i, tensor.at(i) * factor, domain);
+}
+
+void Shift(HostTensor& tensor, double by, const Domain& domain) {
+  if (domain.unit && !domain.constant) return;
+  for (int64_t i = 0; i < tensor.count(); ++i) Put(tensor, i, tensor.at(i) + by, domain);
+}
+
+// Few enough to be single elements, enough that each of several blocks has a chance to see one.
+int64_t Singles(int64_t count) { return std::clamp<int64_t>(count / 64, 1, 32); }
+
+void ChangeSingles(HostTensor& tensor, double low, double high, const Domain& domain, Rng& rng) {
+  const int64_t count = tensor.count();
+  if (count == 0) return;
+  for (int64_t n = Singles(count); n > 0; --n) {
+    const auto i = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(count)));
+    const double size = low + (high - low) * rng.Uniform();
+    Put(tensor, i, Sign(rng) * size * domain.spread, domain);
+  }
+}
+
+void MakeRows(HostTensor& tensor, const Domain& domain, Rng& rng) {
+  const int64_t row = tensor.shape.empty() ? 1 : std::max<int64_t>(tensor.shape.back(), 1);
+  double value = 1;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    // Powers of two: sums of equal ones are exact, so honest kernels round nothing here.
+    if (i % row == 0) value = Sign(rng) * PowerOfTwo(rng, -2, domain.unit ? 0 : 2);
+    Put(tensor, i, value, domain);
+  }
+}
+
+void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
+  if (domain.constant && recipe != "zeros") Vary(tensor, domain, rng);
+  if (recipe == "redrawn") return Permute(tensor, rng);
+  if (recipe == "single") return ChangeSingles(tensor, 4, 16, domain, rng);
+  if (recipe == "scaled") return Scale(tensor, PowerOfTwo(rng, -3, 3), domain);
+  if (recipe == "zeros") return Scale(tensor, 0, domain);
+  if (recipe == "small") return Scale(tensor, 0x1p-10, domain);
+  if (recipe == "rows") return MakeRows(tensor, domain, rng);
+  if (recipe == "ties") {
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      const double step = domain.spread / 2;
+      Put(tensor, i, std::round(tensor.at(i) / step) * step, domain);
+    }
+    return;
+  }
+  if (recipe == "shifted") return Shift(tensor, Sign(rng) * 4 * domain.spread, domain);
+  if (recipe == "large") return Scale(tensor, 0x1p10, domain);
+  if (recipe == "offset") return Shift(tensor, 1024 * domain.spread, domain);
+  if (recipe == "tiny") return Scale(tensor, 0x1p-100, domain);
+  if (recipe == "outliers") return ChangeSingles(tensor, 5e5, 1e6, domain, rng);
+}
+
+}  // namespace
+
+std::span<const Recipe> Recipes() { return kRecipes; }
+
+const Recipe* FindRecipe(std::string_view name) {
+  for (const Recipe& recipe : kRecipes) {
+    if (recipe.name == name) return &recipe;
+  }
+  return nullptr;
+}
+
+TensorMap MakeInputs(const Recipe& recipe, const TensorMap& base,
+                     const std::vector<InputTensor>& tensors, uint64_t seed,
+                     bool permute_integers) {
+  const Rng root(seed);
+  TensorMap result;
+  uint64_t stream = 0;
+  for (const InputTensor& input : tensors) {
+    Rng rng = root.Fork(stream++);
+    const auto found = base.find(input.name);
+    if (found == base.end()) continue;
+    HostTensor tensor = found->second;
+    if (IsFloat(tensor.dtype)) {
+      Domain domain = DomainOf(tensor);
+      if (!input.fixed && !domain.fixed) Apply(recipe.name, tensor, domain, rng);
+    } else if (!input.fixed && permute_integers && recipe.name == "redrawn") {
+      Permute(tensor, rng);
+    }
+    result.emplace(input.name, std::move(tensor));
+  }
+  return result;
+}
+
+}  // namespace kernelsmith

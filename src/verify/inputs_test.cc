@@ -1,0 +1,78 @@
+#include "verify/inputs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "support/rng.h"
+
+namespace kernelsmith {
+namespace {
+
+HostTensor Normals(Shape shape) {
+  HostTensor tensor = MakeHostTensor(DType::kFloat32, std::move(shape));
+  Rng rng(1);
+  for (int64_t i = 0; i < tensor.count(); ++i) tensor.set(i, rng.Normal());
+  return tensor;
+}
+
+HostTensor Make(const char* recipe, const HostTensor& base, uint64_t seed = 5) {
+  return MakeInputs(*FindRecipe(recipe), {{"x", base}}, {{.name = "x"}}, seed, true).at("x");
+}
+
+TEST(Inputs, EverySeedGivesOtherValuesAndTheSameSeedTheSame) {
+  const HostTensor base = Normals({8, 16});
+  EXPECT_EQ(Make("redrawn", base, 1).bytes, Make("redrawn", base, 1).bytes);
+  EXPECT_NE(Make("redrawn", base, 1).bytes, Make("redrawn", base, 2).bytes);
+}
+
+TEST(Inputs, RecipesDoWhatTheySay) {
+  const HostTensor base = Normals({8, 16});
+  const HostTensor rows = Make("rows", base);
+  for (int64_t i = 0; i < rows.count(); ++i) EXPECT_EQ(rows.at(i), rows.at(i / 16 * 16));
+  const HostTensor ties = Make("ties", base);
+  std::set<double> levels;
+  for (int64_t i = 0; i < ties.count(); ++i) levels.insert(ties.at(i));
+  EXPECT_LT(levels.size(), 20U);
+  const HostTensor single = Make("single", base);
+  int changed = 0;
+  for (int64_t i = 0; i < single.count(); ++i) changed += single.at(i) != base.at(i);
+  EXPECT_GE(changed, 1);
+  EXPECT_LE(changed, 2);
+  EXPECT_EQ(Make("large", base).at(3), base.at(3) * 1024);
+}
+
+TEST(Inputs, ConstantTensorsAreVariedAndStayPositive) {
+  const HostTensor ones = MakeHostTensor(DType::kFloat32, {64}, std::vector<double>(64, 1.0));
+  const HostTensor varied = Make("redrawn", ones);
+  std::set<double> values;
+  for (int64_t i = 0; i < varied.count(); ++i) {
+    values.insert(varied.at(i));
+    EXPECT_GT(varied.at(i), 0);
+  }
+  EXPECT_GT(values.size(), 32U);
+}
+
+TEST(Inputs, TheDomainOfTheDrawIsKept) {
+  // Probabilities in rows, a mask of two values, an additive mask: no recipe may touch them.
+  HostTensor probabilities = MakeHostTensor(DType::kFloat32, {4, 8});
+  for (int64_t i = 0; i < 32; ++i) probabilities.set(i, i % 8 == 0 ? 0.65 : 0.05);
+  HostTensor mask = MakeHostTensor(DType::kFloat32, {16});
+  for (int64_t i = 0; i < 16; ++i) mask.set(i, i % 3 == 0 ? 1 : 0);
+  HostTensor additive = Normals({16});
+  additive.set(3, -INFINITY);
+  HostTensor positive = Normals({64});
+  for (int64_t i = 0; i < 64; ++i) positive.set(i, std::abs(positive.at(i)) + 2);
+  for (const Recipe& recipe : Recipes()) {
+    const std::string name(recipe.name);
+    EXPECT_EQ(Make(name.c_str(), probabilities).bytes, probabilities.bytes) << name;
+    EXPECT_EQ(Make(name.c_str(), mask).bytes, mask.bytes) << name;
+    EXPECT_EQ(Make(name.c_str(), additive).bytes, additive.bytes) << name;
+    const HostTensor still = Make(name.c_str(), positive);
+    for (int64_t i = 0; i < 64; ++i) EXPECT_GE(still.at(i), 0) << name;
+  }
+}
+
+}  // namespace
+}  // namespace kernelsmith

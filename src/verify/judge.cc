@@ -1,0 +1,220 @@
+// Running a plan on one case and comparing all that came out.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "verify/arguments.h"
+#include "verify/verification.h"
+
+namespace kernelsmith {
+namespace {
+
+class CaseJudge {
+ public:
+  CaseJudge(const Verification& verification, const Subject& subject, const Case& sample)
+      : verification_(verification), subject_(subject), sample_(sample) {}
+
+  Result<CaseOutcome> Run(const Plan& plan, const CaseTensors* earlier, vgpu::Observer* observer) {
+    KS_TRY(arguments_, MakeCallArguments(subject_.task, sample_.tensors));
+    std::vector<CallArgument> earlier_arguments;
+    if (earlier != nullptr) {
+      KS_TRY(earlier_arguments, MakeCallArguments(subject_.task, *earlier));
+    }
+    const CompiledCandidate& compiled = verification_.compiled;
+    Result<RunOutcome> ran =
+        verification_.tools.device.Run({.plan = &plan,
+                                        .ptx = compiled.ptx,
+                                        .ptx_name = compiled.ptx_path.string(),
+                                        .inputs = FlattenTensors(arguments_),
+                                        .preparation_inputs = FlattenTensors(earlier_arguments),
+                                        .poison_seed = sample_.seed | 1,
+                                        .observer = observer});
+    if (!ran.ok()) {
+      if (ran.error().kind() != ErrorKind::kUnsupported) return ran.error();
+      const Diagnostic& first = ran.error().diagnostics().front();
+      Object(VerdictKind::kUnsupported,
+             {.kind = "unsupported", .message = first.message, .where = first.where});
+      return std::move(outcome_);
+    }
+    outcome_.run = *std::move(ran);
+    for (const RunLaunch& launch : outcome_.run.launches) {
+      outcome_.lane_instructions += launch.statistics.lane_instructions;
+    }
+    if (outcome_.run.failure) {
+      Failed(*outcome_.run.failure);
+      return std::move(outcome_);
+    }
+    CheckInputs();
+    KS_RETURN_IF_ERROR(CheckOutputs());
+    return std::move(outcome_);
+  }
+
+ private:
+  void Object(VerdictKind kind, Finding finding, bool gross = true) {
+    outcome_.objections.push_back({kind, std::move(finding), gross});
+  }
+
+  Counterexample Example() const {
+    return {.configuration = subject_.request.configuration.name,
+            .values = subject_.request.configuration.values,
+            .inputs = sample_.inputs,
+            .seed = sample_.seed};
+  }
+
+  void Failed(const RunOutcome::Failure& failure) {
+    if (!failure.fault) {
+      Object(VerdictKind::kRefuted, {.kind = "launch_error", .message = failure.message});
+      return;
+    }
+    const vgpu::Fault& fault = *failure.fault;
+    // A kernel that only spins may be waiting for something that our time limit did not allow.
+    const bool sure = fault.kind != vgpu::FaultKind::kNoProgress;
+    Object(sure ? VerdictKind::kRefuted : VerdictKind::kInconclusive,
+           {.kind = Word(vgpu::FaultKindName(fault.kind)),
+            .message = fault.message,
+            .where = fault.source.file.empty() ? fault.ptx : fault.source,
+            .counterexample = Example()});
+  }
+
+  void CheckInputs() {
+    const std::vector<const CallArgument*> tensors = FlattenTensors(arguments_);
+    const std::vector<bool>& changed = outcome_.run.input_changed;
+    const auto& mutated = subject_.task.mutated;
+    for (size_t i = 0; i < changed.size() && i < tensors.size(); ++i) {
+      if (!changed[i]) continue;
+      const std::string& name = tensors[i]->name;
+      if (std::find(mutated.begin(), mutated.end(), "mutated." + name) != mutated.end()) continue;
+      Object(VerdictKind::kRefuted,
+             {.kind = "input_modified",
+              .message = fmt::format("input '{}' was overwritten; the task leaves it alone", name),
+              .counterexample = Example()});
+    }
+  }
+
+  Status CheckOutputs() {
+    const CaseTensors& tensors = sample_.tensors;
+    KS_TRY(const std::vector<ExpectedOutput> expected,
+           ExpectedOutputs(subject_.graph, tensors, subject_.task.results));
+    const RunOutcome& run = outcome_.run;
+    if (expected.size() != run.outputs.size()) {
+      Object(VerdictKind::kRefuted, {.kind = "wrong_output_count",
+                                     .message = fmt::format("returned {} tensors, the task has {}",
+                                                            run.outputs.size(), expected.size())});
+      return {};
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      CheckOutput(expected[i], run.outputs[i], run.unwritten[i], subject_.usual_rms[i]);
+    }
+    KS_TRY(const std::vector<ExpectedOutput> mutated,
+           ExpectedOutputs(subject_.graph, tensors, subject_.task.mutated));
+    for (size_t i = 0; i < mutated.size(); ++i) {
+      const HostTensor* after = InputAfter(mutated[i].name);
+      if (after == nullptr) continue;
+      CheckOutput(mutated[i], *after, {}, subject_.usual_rms[expected.size() + i]);
+    }
+    return {};
+  }
+
+  // The input tensor that "mutated.running_mean" speaks of.
+  const HostTensor* InputAfter(const std::string& name) const {
+    const std::vector<const CallArgument*> tensors = FlattenTensors(arguments_);
+    for (size_t i = 0; i < tensors.size() && i < outcome_.run.inputs.size(); ++i) {
+      if ("mutated." + tensors[i]->name == name) return &outcome_.run.inputs[i];
+    }
+    return nullptr;
+  }
+
+  void CheckOutput(const ExpectedOutput& expected, const HostTensor& got,
+                   const std::vector<bool>& unwritten, double usual_rms) {
+    if (got.shape != expected.shape || got.dtype != expected.dtype) {
+      Object(VerdictKind::kRefuted,
+             {.kind = got.shape != expected.shape ? "wrong_shape" : "wrong_dtype",
+              .message = fmt::format("{} is {} {}, the task's is {} {}", expected.name,
+                                     DTypeName(got.dtype), FormatShape(got.shape),
+                                     DTypeName(expected.dtype), FormatShape(expected.shape)),
+              .counterexample = Example()});
+      return;
+    }
+    const auto missing =
+        static_cast<uint64_t>(std::count(unwritten.begin(), unwritten.end(), true));
+    if (missing > 0) {
+      const auto first = static_cast<size_t>(std::find(unwritten.begin(), unwritten.end(), true) -
+                                             unwritten.begin());
+      Counterexample example = Example();
+      example.output = expected.name;
+      example.index = IndexOf(first, expected.shape);
+      example.expected = expected.exact[first];
+      example.got = got.at(static_cast<int64_t>(first));
+      example.wrong = missing;
+      example.elements = unwritten.size();
+      Object(VerdictKind::kRefuted,
+             {.kind = "unwritten",
+              .message = fmt::format(
+                  "{} of {} elements of {} were never written, the first at [{}]", missing,
+                  unwritten.size(), expected.name, fmt::join(IndexOf(first, expected.shape), ", ")),
+              .counterexample = std::move(example)});
+      return;
+    }
+    const OutputJudgement judgement =
+        JudgeOutput(subject_.graph, expected, got, sample_.tensors.values,
+                    {.epsilon = verification_.AllowedEpsilon(),
+                     .rtol = verification_.options.rtol,
+                     .atol = verification_.options.atol,
+                     .usual_rms = usual_rms});
+    outcome_.numbers.push_back({.configuration = subject_.request.configuration.name,
+                                .inputs = sample_.inputs,
+                                .seed = sample_.seed,
+                                .output = expected.name,
+                                .elements = judgement.numbers.elements,
+                                .worst = judgement.numbers.worst,
+                                .allclose = judgement.allclose});
+    if (judgement.right) return;
+    Counterexample example = Example();
+    example.output = expected.name;
+    example.index = IndexOf(judgement.numbers.worst_index, expected.shape);
+    example.expected = judgement.numbers.expected;
+    example.got = judgement.numbers.got;
+    example.scales = judgement.numbers.worst;
+    example.wrong = judgement.numbers.wrong;
+    example.elements = judgement.numbers.elements;
+    if (judgement.several_answers) {
+      Object(VerdictKind::kInconclusive,
+             {.kind = "several_answers",
+              .message =
+                  fmt::format("{} differs from PyTorch's, but the task chooses among equals and "
+                              "another choice may be right",
+                              expected.name),
+              .counterexample = std::move(example)},
+             judgement.gross);
+      return;
+    }
+    Object(VerdictKind::kRefuted,
+           {.kind = "wrong_value",
+            .message = fmt::format("{} is off by {:.3g} times what rounding explains",
+                                   expected.name, judgement.numbers.worst / kLimit),
+            .counterexample = std::move(example)},
+           judgement.gross);
+  }
+
+  const Verification& verification_;
+  const Subject& subject_;
+  const Case& sample_;
+  std::vector<CallArgument> arguments_;
+  CaseOutcome outcome_;
+};
+
+}  // namespace
+
+Result<CaseOutcome> Verification::Judge(const Subject& subject, const Case& sample,
+                                        vgpu::Observer* observer) const {
+  return JudgePlan(subject, subject.plan, sample, nullptr, observer);
+}
+
+Result<CaseOutcome> Verification::JudgePlan(const Subject& subject, const Plan& plan,
+                                            const Case& sample, const CaseTensors* earlier,
+                                            vgpu::Observer* observer) const {
+  return CaseJudge(*this, subject, sample).Run(plan, earlier, observer);
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include "verify/stages.h"
+
+namespace kernelsmith {
+namespace {
+
+// Earlier calls before the one that is judged: a kernel that counts its calls in a device variable
+// and then takes a shortcut shows it.
+constexpr int kEarlierCalls = 3;
+
+// The plan after earlier calls: variables of the module and prepared memory keep what those left;
+// memory that a call allocates for itself is another each time.
+Plan AfterEarlierCalls(const Plan& plan) {
+  Plan result = plan;
+  std::vector<BufferIndex> earlier(plan.buffers.size());
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const PlanBuffer& buffer = plan.buffers[i];
+    const bool own = !buffer.prepared && buffer.kind != PlanBuffer::Kind::kInput &&
+                     buffer.kind != PlanBuffer::Kind::kVariable;
+    earlier[i] = static_cast<BufferIndex>(own ? result.buffers.size() : i);
+    if (own) result.buffers.push_back(buffer);
+  }
+  const auto move = [&](BufferRef& ref) { ref.buffer = earlier[ref.buffer]; };
+  std::vector<PlanStep> steps = plan.steps;
+  for (PlanStep& step : steps) {
+    std::visit(
+        [&](auto& action) {
+          using T = std::decay_t<decltype(action)>;
+          if constexpr (std::is_same_v<T, LaunchStep> || std::is_same_v<T, UploadStep>) {
+            for (PointerPatch& pointer : action.pointers) move(pointer.target);
+          }
+          if constexpr (std::is_same_v<T, FillStep> || std::is_same_v<T, UploadStep>) {
+            move(action.to);
+          }
+          if constexpr (std::is_same_v<T, CopyStep>) {
+            move(action.to);
+            move(action.from);
+          }
+          if constexpr (std::is_same_v<T, HostReadStep>) move(action.from);
+          if constexpr (std::is_same_v<T, LibraryStep>) {
+            for (PlanTensor& tensor : action.tensors) move(tensor.at);
+            for (PlanTensor& tensor : action.outputs) move(tensor.at);
+          }
+        },
+        step.action);
+  }
+  for (int call = 0; call < kEarlierCalls; ++call) {
+    result.preparation.insert(result.preparation.end(), steps.begin(), steps.end());
+  }
+  return result;
+}
+
+const Objection* FirstRefuting(const CaseOutcome& outcome) {
+  for (const Objection& each : outcome.objections) {
+    if (each.kind == VerdictKind::kRefuted) return &each;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status CarryStage(Verification& verification) {
+  Subject& subject = *verification.subjects[0];
+  KS_TRY(std::optional<Case> sample,
+         verification.MakeCase(subject, "task", verification.Secret(0)));
+  const Plan plan = AfterEarlierCalls(subject.plan);
+  // The earlier calls get other data.
+  KS_TRY(const CaseOutcome outcome,
+         verification.JudgePlan(subject, plan, *sample, &subject.seen, nullptr));
+  verification.note = fmt::format("after {} calls with other data", kEarlierCalls);
+  const Objection* objection = FirstRefuting(outcome);
+  if (objection == nullptr) return {};
+  // Packed weights may stay as long as the weights do.
+  CaseTensors same_weights = subject.seen;
+  std::string weights;
+  size_t position = 0;
+  for (const TensorSpec& tensor : subject.task.tensors) {
+    const bool kept = position < subject.kept.size() && subject.kept[position++];
+    const auto now = sample->tensors.values.find(tensor.name);
+    if (!kept || now == sample->tensors.values.end()) continue;
+    same_weights.values[tensor.name] = now->second;
+    weights += (weights.empty() ? "" : ", ") + tensor.name;
+  }
+  if (!weights.empty()) {
+    KS_TRY(const CaseOutcome again,
+           verification.JudgePlan(subject, plan, *sample, &same_weights, nullptr));
+    if (FirstRefuting(again) == nullptr) {
+      verification.Note({.kind = "prepared_weights",
+                         .message = fmt::format("what the first call makes of {} is kept: other "
+                                                "weights in a later call give wrong results",
+                                                weights)});
+      return {};
+    }
+  }
+  Finding finding = objection->finding;
+  finding.message = "after earlier calls with other data: " + finding.message;
+  finding.kind = "stale_result";
+  verification.Add(VerdictKind::kRefuted, std::move(finding));
+  return {};
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <tuple>
+
+#include "verify/stages.h"
+
+namespace kernelsmith {
+namespace {
+
+struct Job {
+  Subject* subject = nullptr;
+  Case sample;
+  std::optional<Result<CaseOutcome>> outcome;
+};
+
+// On both cores; jobs behind one that failed are not begun.
+void RunJobs(const Verification& verification, std::vector<Job>& jobs) {
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size() && !failed; i = next++) {
+      jobs[i].outcome = verification.Judge(*jobs[i].subject, jobs[i].sample);
+      if (!jobs[i].outcome->ok() || !(*jobs[i].outcome)->objections.empty()) failed = true;
+    }
+  };
+  const size_t threads =
+      std::min<size_t>({jobs.size(), 4, std::max(1U, std::thread::hardware_concurrency())});
+  std::vector<std::future<void>> others;
+  for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
+  work();
+  for (std::future<void>& other : others) other.get();
+}
+
+uint64_t InputElements(const Subject& subject) {
+  uint64_t count = 0;
+  for (const TensorSpec& tensor : subject.task.tensors) {
+    count += static_cast<uint64_t>(ElementCount(tensor.shape).value_or(0));
+  }
+  return count;
+}
+
+// The same defect at the smallest configuration that shows it.
+Status Shrink(Verification& verification, Finding& finding, const Subject& found) {
+  if (!finding.counterexample ||
+      verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
+    return {};
+  }
+  // Two smaller shapes at most: a refutation should come fast.
+  constexpr size_t kTries = 2;
+  const uint64_t size = InputElements(found);
+  std::vector<Subject*> smaller;
+  // What tracing says of a smaller shape is that shape's business, not this finding's.
+  const Verdict before = verification.verdict;
+  for (size_t i = 0; i < verification.configurations.size() && smaller.size() < kTries; ++i) {
+    const Result<Subject*> subject = verification.Prepare(i);
+    if (subject.ok() && *subject != nullptr && InputElements(**subject) < size) {
+      smaller.push_back(*subject);
+    }
+  }
+  verification.verdict = before;
+  std::sort(smaller.begin(), smaller.end(), [](const Subject* a, const Subject* b) {
+    return InputElements(*a) < InputElements(*b);
+  });
+  for (Subject* subject : smaller) {
+    const Counterexample& example = *finding.counterexample;
+    KS_TRY(const std::optional<Case> sample,
+           verification.MakeCase(*subject, example.inputs, example.seed));
+    if (!sample) continue;
+    const Result<CaseOutcome> outcome = verification.Judge(*subject, *sample);
+    if (!outcome.ok()) continue;
+    for (const Objection& each : outcome->objections) {
+      if (each.kind != VerdictKind::kRefuted || each.finding.kind != finding.kind) continue;
+      finding = each.finding;
+      return {};
+    }
+  }
+  return {};
+}
+
+// Adds what the jobs showed. Wrong on the task's own inputs is wrong; on mild ones if it is more
+// than rounding; on harsh ones it is instability, unless the options say that they decide.
+Status Conclude(Verification& verification, std::vector<Job>& jobs) {
+  const bool structured_decide =
+      verification.options.policy.inputs == VerifyPolicy::Inputs::kStructured;
+  for (Job& job : jobs) {
+    if (!job.outcome) continue;
+    if (!job.outcome->ok()) return std::move(*job.outcome).error();
+    CaseOutcome& outcome = **job.outcome;
+    auto& numbers = verification.verdict.proof.numbers;
+    numbers.insert(numbers.end(), outcome.numbers.begin(), outcome.numbers.end());
+    for (Objection& each : outcome.objections) {
+      const bool task_inputs = job.sample.inputs == "task";
+      if (each.kind != VerdictKind::kRefuted) {
+        // Ties are made by these recipes: what they show of choices among equals is nothing.
+        if (task_inputs || each.finding.kind != "several_answers") {
+          verification.Add(each.kind, std::move(each.finding));
+        }
+        continue;
+      }
+      const bool fault = each.finding.kind != "wrong_value";
+      const bool decides =
+          task_inputs || structured_decide || fault || (!job.sample.harsh && each.gross);
+      if (decides) {
+        KS_RETURN_IF_ERROR(Shrink(verification, each.finding, *job.subject));
+        verification.Add(VerdictKind::kRefuted, std::move(each.finding));
+      } else {
+        each.finding.kind = "unstable";
+        each.finding.message = fmt::format(
+            "right on the task's inputs, but not on '{}' ones ({}): off by {:.3g} times what "
+            "rounding explains",
+            job.sample.inputs, FindRecipe(job.sample.inputs)->what,
+            each.finding.counterexample->scales / kLimit);
+        verification.Warn(std::move(each.finding));
+      }
+    }
+    if (verification.Ended()) return {};
+  }
+  return {};
+}
+
+// Structured inputs: every recipe at the cheapest shape that has something to sum, the others as
+// far as the budget goes.
+Status Structured(Verification& verification,
+                  const std::vector<std::pair<Subject*, uint64_t>>& by_cost,
+                  std::vector<std::string>* done) {
+  uint64_t left = verification.options.structured_budget;
+  uint64_t stream = 1000;
+  for (size_t round = 0; round < by_cost.size(); ++round) {
+    const auto& [subject, cost] = by_cost[round];
+    std::vector<Job> jobs;
+    for (const Recipe& recipe : Recipes()) {
+      ++stream;
+      // Harsh ones everywhere would cost time and show nothing more.
+      if (recipe.harsh && round > 0) continue;
+      if (cost > left && (round > 0 || jobs.size() >= 4)) continue;
+      KS_TRY(std::optional<Case> sample, verification.MakeCase(*subject, std::string(recipe.name),
+                                                               verification.Secret(stream)));
+      if (!sample) {
+        auto& outside = verification.verdict.proof.outside_domain;
+        if (std::find(outside.begin(), outside.end(), recipe.name) == outside.end()) {
+          outside.emplace_back(recipe.name);
+        }
+        continue;
+      }
+      left -= std::min(left, cost);
+      if (std::find(done->begin(), done->end(), recipe.name) == done->end()) {
+        done->emplace_back(recipe.name);
+      }
+      jobs.push_back({subject, *std::move(sample), {}});
+    }
+    // Harsh failures do not end the batch's meaning, so it runs in two halves.
+    std::vector<Job> harsh;
+    for (auto job = jobs.begin(); job != jobs.end();) {
+      if (job->sample.harsh) {
+        harsh.push_back(std::move(*job));
+        job = jobs.erase(job);
+      } else {
+        ++job;
+      }
+    }
+    RunJobs(verification, jobs);
+    KS_RETURN_IF_ERROR(Conclude(verification, jobs));
+    if (verification.Ended()) return {};
+    RunJobs(verification, harsh);
+    KS_RETURN_IF_ERROR(Conclude(verification, harsh));
+    if (verification.Ended()) return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+Status NumbersStage(Verification& verification) {
+  std::vector<std::pair<Subject*, uint64_t>> by_cost;
+  const auto run = [&](std::vector<Job>& jobs) -> Status {
+    RunJobs(verification, jobs);
+    KS_RETURN_IF_ERROR(Conclude(verification, jobs));
+    for (const Job& job : jobs) {
+      const bool known = std::any_of(by_cost.begin(), by_cost.end(),
+                                     [&](const auto& each) { return each.first == job.subject; });
+      if (!known && job.outcome && job.outcome->ok()) {
+        by_cost.emplace_back(job.subject, (*job.outcome)->lane_instructions);
+      }
+    }
+    return {};
+  };
+  std::vector<Job> jobs;
+  KS_TRY(Subject * first, verification.Prepare(0));
+  for (int draw = 0; draw < verification.options.draws; ++draw) {
+    const auto stream = static_cast<uint64_t>(draw);
+    KS_TRY(std::optional<Case> sample,
+           verification.MakeCase(*first, "task", verification.Secret(stream)));
+    jobs.push_back({first, *std::move(sample), {}});
+  }
+  KS_RETURN_IF_ERROR(run(jobs));
+  jobs.clear();
+  for (size_t i = 1; i < verification.configurations.size() && !verification.Ended(); ++i) {
+    KS_TRY(Subject * subject, verification.Prepare(i));
+    if (subject == nullptr) return {};
+    NotePlan(verification, subject->plan);
+    KS_TRY(std::optional<Case> sample,
+           verification.MakeCase(*subject, "task", verification.Secret(100 + i)));
+    jobs.push_back({subject, *std::move(sample), {}});
+  }
+  if (!verification.Ended()) KS_RETURN_IF_ERROR(run(jobs));
+  if (verification.Ended()) return {};
+  // A shape with a handful of elements has no sums and no neighbours: it comes last.
+  constexpr uint64_t kFew = 64;
+  std::sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) {
+    const bool few_a = InputElements(*a.first) < kFew;
+    const bool few_b = InputElements(*b.first) < kFew;
+    const std::string& name_a = a.first->request.configuration.name;
+    const std::string& name_b = b.first->request.configuration.name;
+    return std::tie(few_a, a.second, name_a) < std::tie(few_b, b.second, name_b);
+  });
+  std::vector<std::string> recipes;
+  KS_RETURN_IF_ERROR(Structured(verification, by_cost, &recipes));
+  verification.note =
+      fmt::format("{} shapes, {} kinds of structured inputs", by_cost.size(), recipes.size());
+  return {};
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "verify/device_code.h"
+#include "verify/stages.h"
+
+namespace kernelsmith {
+namespace {
+
+void NoteOnce(std::vector<std::string>& list, const std::string& name) {
+  if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
+}
+
+// The quick configurations, then the others that are not meant for timing.
+std::vector<TaskConfiguration> Choose(const Verification& verification) {
+  const auto& all = verification.task.Configurations(verification.options.direction);
+  if (verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
+    return {all.begin(), all.begin() + std::min<ptrdiff_t>(1, std::ssize(all))};
+  }
+  std::vector<TaskConfiguration> chosen;
+  for (const bool quick : {true, false}) {
+    for (const TaskConfiguration& each : all) {
+      if ((each.group == "quick") == quick && each.group != "timing") chosen.push_back(each);
+    }
+  }
+  if (chosen.empty()) chosen = all;
+  if (chosen.size() > verification.options.configurations) {
+    chosen.resize(verification.options.configurations);
+  }
+  return chosen;
+}
+
+// Several elements in one place: what a broadcast or an expanded tensor is.
+bool Overlaps(const PlanTensor& tensor) {
+  for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    if (tensor.shape[axis] > 1 && tensor.strides[axis] == 0) return true;
+  }
+  return false;
+}
+
+void CheckOutputs(Verification& verification, const Plan& plan) {
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const PlanTensor& output = plan.outputs[i];
+    const PlanBuffer& buffer = plan.buffers[output.at.buffer];
+    if (Overlaps(output)) {
+      verification.Add(
+          VerdictKind::kRefuted,
+          {.kind = "wrong_strides",
+           .message = fmt::format("result {} has several elements in one place "
+                                  "(shape {}, strides {})",
+                                  i, FormatShape(output.shape), FormatShape(output.strides))});
+    }
+    const bool allocated = buffer.kind != PlanBuffer::Kind::kInput;
+    if (allocated && (buffer.prepared || buffer.kind == PlanBuffer::Kind::kVariable)) {
+      verification.Add(
+          VerdictKind::kRefuted,
+          {.kind = "static_output",
+           .message = fmt::format("result {} lies in memory that every call returns "
+                                  "again: a second call changes the first one's result",
+                                  i)});
+    }
+    const uint64_t bytes = ExtentBytes(output).value_or(0);
+    for (size_t j = 0; j < i; ++j) {
+      const PlanTensor& other = plan.outputs[j];
+      const uint64_t other_bytes = ExtentBytes(other).value_or(0);
+      if (other.at.buffer != output.at.buffer || bytes == 0 || other_bytes == 0) continue;
+      if (other.at.offset < output.at.offset + bytes &&
+          output.at.offset < other.at.offset + other_bytes && other.strides == output.strides) {
+        verification.Add(VerdictKind::kRefuted,
+                         {.kind = "aliased_outputs",
+                          .message = fmt::format("results {} and {} share memory", j, i)});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void NotePlan(Verification& verification, const Plan& plan) {
+  Verdict& verdict = verification.verdict;
+  std::vector<std::string> entries;
+  std::set<uint32_t> streams;
+  for (const PlanStep& step : plan.steps) {
+    if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
+      NoteOnce(verdict.kernels, KernelName(launch->kernel));
+      entries.push_back(launch->kernel);
+      streams.insert(step.stream);
+    } else if (const auto* library = std::get_if<LibraryStep>(&step.action)) {
+      NoteOnce(verdict.libraries, library->op);
+    }
+  }
+  const DeviceCode code = ReadDeviceCode(verification.compiled.ptx, entries);
+  for (const std::string& each : code.precision) NoteOnce(verdict.proof.precision, each);
+  if (!code.environment.empty()) {
+    verification.Note({.kind = "reads_environment",
+                       .message = fmt::format("a kernel reads {}: it could tell one run from "
+                                              "another",
+                                              fmt::join(code.environment, ", "))});
+  }
+  if (streams.size() > 1) {
+    verification.Note({.kind = "several_streams",
+                       .message = fmt::format("kernels run on {} streams", streams.size())});
+  }
+  if (!plan.preparation.empty()) {
+    verification.Note({.kind = "preparation",
+                       .message = fmt::format("{} steps of the first call are kept for later ones "
+                                              "(timed on their own)",
+                                              plan.preparation.size())});
+  }
+  if (!verdict.libraries.empty() && verification.options.policy.no_libraries) {
+    verification.Add(VerdictKind::kRefuted,
+                     {.kind = "library_call",
+                      .message = fmt::format("delegates to {}, which --no-libraries forbids",
+                                             fmt::join(verdict.libraries, ", "))});
+  }
+}
+
+Status PlanStage(Verification& verification) {
+  verification.configurations = Choose(verification);
+  if (verification.configurations.empty()) {
+    return InvalidInput(fmt::format("task {} has no {} configuration", verification.task.name,
+                                    Name(verification.options.direction)));
+  }
+  KS_TRY(const Subject* subject, verification.Prepare(0));
+  if (subject == nullptr) return {};
+  NotePlan(verification, subject->plan);
+  CheckOutputs(verification, subject->plan);
+  verification.note = fmt::format("{} steps at {}", subject->plan.steps.size(),
+                                  subject->request.configuration.name);
+  return {};
+}
+
+}  // namespace kernelsmith

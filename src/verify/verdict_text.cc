@@ -1,0 +1,106 @@
+// A verdict for people: the answer in the first line, the reason in the second, then what was
+// shown.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "verify/tolerance.h"
+#include "verify/verdict.h"
+
+namespace kernelsmith {
+namespace {
+
+std::string Place(const SourceLocation& where) {
+  if (where.file.empty()) return "";
+  return where.line > 0 ? fmt::format("{}:{}: ", where.file, where.line)
+                        : fmt::format("{}: ", where.file);
+}
+
+std::string Text(const Finding& finding) {
+  std::string text = fmt::format("{}{}: {}\n", EscapeForTerminal(Place(finding.where)),
+                                 finding.kind, EscapeForTerminal(finding.message));
+  const auto& example = finding.counterexample;
+  if (!example) return text;
+  if (!example->output.empty()) {
+    text += fmt::format("    {}[{}]: expected {:.9g}, got {:.9g}; {} of {} elements are wrong\n",
+                        example->output, fmt::join(example->index, ", "), example->expected,
+                        example->got, example->wrong, example->elements);
+  }
+  return text + fmt::format("    with {}, {} inputs, seed {}\n", example->configuration,
+                            example->inputs, example->seed);
+}
+
+std::string Numbers(const Proof& proof) {
+  std::set<std::string> configurations;
+  std::set<std::string> inputs;
+  uint64_t elements = 0;
+  double worst = 0;
+  for (const NumbersChecked& row : proof.numbers) {
+    configurations.insert(row.configuration);
+    inputs.insert(row.inputs);
+    elements += row.elements;
+    if (row.inputs == "task") worst = std::max(worst, row.worst);
+  }
+  return fmt::format(
+      "  numbers: {} elements over {} shapes and {} kinds of inputs, worst error "
+      "{:.2g} of {:g}\n",
+      elements, configurations.size(), inputs.size(), worst, kLimit);
+}
+
+std::string Algebra(const AlgebraProof& algebra) {
+  if (algebra.outcome == "not run") return "  algebra: not checked\n";
+  if (algebra.outcome != "equal") {
+    return fmt::format("  algebra: {}: {}\n", algebra.outcome, EscapeForTerminal(algebra.reason));
+  }
+  return fmt::format("  algebra: equal to PyTorch's graph, {} elements, error probability {}\n",
+                     algebra.proved, algebra.bound);
+}
+
+}  // namespace
+
+std::string ToText(const Verdict& verdict, bool color) {
+  const char* tint = verdict.kind == VerdictKind::kVerified  ? "\033[1;32m"
+                     : verdict.kind == VerdictKind::kRefuted ? "\033[1;31m"
+                                                             : "\033[1;33m";
+  std::string text = color ? fmt::format("{}{}\033[0m", tint, Name(verdict.kind))
+                           : std::string(Name(verdict.kind));
+  text += fmt::format("  {} as {} ({}, {})\n", verdict.candidate, verdict.task, verdict.direction,
+                      verdict.dtype);
+  for (const Finding& finding : verdict.findings) {
+    if (finding.weight == Weight::kDecides) text += "  " + Text(finding);
+  }
+  for (const Finding& finding : verdict.findings) {
+    if (finding.weight == Weight::kWarning) text += "  warning: " + Text(finding);
+  }
+  for (const Finding& finding : verdict.findings) {
+    if (finding.weight == Weight::kNote) text += "  note: " + Text(finding);
+  }
+  const Proof& proof = verdict.proof;
+  if (verdict.kind == VerdictKind::kVerified && !proof.numbers.empty()) {
+    text += Numbers(proof);
+    text += proof.checkers.empty()
+                ? std::string("  memory and races: not checked\n")
+                : fmt::format("  clean under: {}\n", fmt::join(proof.checkers, ", "));
+    text += Algebra(proof.algebra);
+    if (proof.deterministic.has_value()) {
+      text += *proof.deterministic ? "  deterministic" : "  not deterministic";
+      if (!proof.precision.empty()) {
+        text += fmt::format("; arithmetic: {}", fmt::join(proof.precision, ", "));
+      }
+      text += "\n";
+    }
+  }
+  if (!verdict.kernels.empty()) {
+    text += fmt::format("  kernels: {}\n",
+                        EscapeForTerminal(fmt::format("{}", fmt::join(verdict.kernels, ", "))));
+  }
+  if (!verdict.libraries.empty()) {
+    text += fmt::format("  delegated to libraries: {}\n",
+                        EscapeForTerminal(fmt::format("{}", fmt::join(verdict.libraries, ", "))));
+  }
+  return text + fmt::format("  {:.2f} s, seed {}\n", verdict.seconds, verdict.seed);
+}
+
+}  // namespace kernelsmith

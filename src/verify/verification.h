@@ -1,0 +1,110 @@
+// One verification under way: what the stages share. Inside of src/verify only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "verify/inputs.h"
+#include "verify/oracle.h"
+#include "verify/verify.h"
+
+namespace kernelsmith {
+
+// One configuration of the task, and the candidate's plan for it.
+struct Subject {
+  TaskRequest request;
+  TaskGraph task;
+  Graph graph;
+  // A draw that is no secret: the host code sees it while it is traced, and the structured inputs
+  // start from it.
+  CaseTensors seen;
+  bool seen_is_right = false;  // src/graph gives what PyTorch gave on `seen`
+  Plan plan;
+  std::vector<double> usual_rms;  // of the results and mutated arguments, on `seen`
+  // Arguments whose packed form may stay from an earlier call: weights, by position.
+  std::vector<bool> kept;
+};
+
+// Inputs and what must come out.
+struct Case {
+  std::string inputs = "task";  // recipe
+  bool harsh = false;
+  uint64_t seed = 0;
+  CaseTensors tensors;
+};
+
+// A finding and what it makes of the verdict; kVerified: nothing.
+struct Objection {
+  VerdictKind kind = VerdictKind::kVerified;
+  Finding finding;
+  bool gross = false;  // of a wrong value: more than rounding could make
+};
+
+struct CaseOutcome {
+  std::vector<Objection> objections;
+  std::vector<NumbersChecked> numbers;
+  RunOutcome run;
+  uint64_t lane_instructions = 0;
+};
+
+class Verification {
+ public:
+  Verification(const Task& task, const std::filesystem::path& candidate,
+               const VerifyOptions& options, const VerifyTools& tools);
+
+  const Task& task;
+  const std::filesystem::path& candidate;
+  const VerifyOptions& options;
+  const VerifyTools& tools;
+  Verdict verdict;
+  CompiledCandidate compiled;
+  std::vector<TaskConfiguration> configurations;  // quick ones first; stage plan fills it
+  // The configurations prepared so far, by number; empty slots are not prepared yet.
+  std::vector<std::unique_ptr<Subject>> subjects;
+  std::string stage;     // that runs
+  std::string note;      // what the stage did, for its report
+  bool skipped = false;  // the stage did nothing; the note says why
+
+  // The verdict starts as verified and can only get worse.
+  bool Ended() const { return verdict.kind != VerdictKind::kVerified; }
+  void Add(VerdictKind kind, Finding finding);
+  void Warn(Finding finding) { Tell(std::move(finding), Weight::kWarning); }
+  void Note(Finding finding) { Tell(std::move(finding), Weight::kNote); }
+
+  // Exports, draws and traces the configuration; adds what the tracer finds. Null: no plan, and the
+  // verdict says why.
+  Result<Subject*> Prepare(size_t configuration);
+  // The same for a configuration that is not in the list (smaller, larger).
+  Result<std::unique_ptr<Subject>> PrepareRequest(TaskRequest request);
+
+  // A draw of the task by PyTorch, or of a recipe. Nothing: PyTorch has no finite answer there.
+  Result<std::optional<Case>> MakeCase(const Subject& subject, const std::string& inputs,
+                                       uint64_t seed);
+  // With these values for the placeholders.
+  Result<std::optional<Case>> MakeCaseOf(const Subject& subject, TensorMap values,
+                                         const std::string& inputs, uint64_t seed);
+
+  // Runs the plan on the case and compares all that came out. Safe to call from several threads.
+  Result<CaseOutcome> Judge(const Subject& subject, const Case& sample,
+                            vgpu::Observer* observer = nullptr) const;
+  Result<CaseOutcome> JudgePlan(const Subject& subject, const Plan& plan, const Case& sample,
+                                const CaseTensors* earlier, vgpu::Observer* observer) const;
+
+  uint64_t Secret(uint64_t stream) const;  // seeds of data
+  double AllowedEpsilon() const;           // by --precision; 0: the dtype's own
+  std::vector<InputTensor> Inputs(const Subject& subject) const;
+
+ private:
+  void Tell(Finding finding, Weight weight);
+};
+
+// The name in the source: without the namespace and parameters that the mangled name carries.
+std::string KernelName(const std::string& mangled);
+std::vector<int64_t> IndexOf(size_t flat, const Shape& shape);
+// "illegal address" as a word for programs: illegal_address.
+std::string Word(std::string text);
+
+}  // namespace kernelsmith
