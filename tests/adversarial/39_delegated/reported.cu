@@ -1,0 +1,6 @@
+// ATen does the work: reported.
+#include <torch/extension.h>
+
+torch::Tensor forward(torch::Tensor x) { return at::softmax(x, -1); }
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
