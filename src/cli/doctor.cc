@@ -3,10 +3,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "cli/commands.h"
 #include "cli/version.h"
+#include "plan/trace.h"
 
 namespace kernelsmith {
 namespace {
@@ -33,10 +35,21 @@ std::vector<Row> Examine(ToolFinder& tools) {
                   "apt-get install llvm-19-dev"});
   rows.push_back({"torch", tools.PythonWithTorch(), true, "PyTorch tasks can't be read",
                   "make run installs it into .venv; or set KERNELSMITH_PYTHON"});
-  rows.push_back({"bubblewrap", tools.Bubblewrap(), false,
-                  "untrusted host code has one wall less around it", "apt-get install bubblewrap"});
   return rows;
 }
+
+// The walls around a candidate's host code, and what each keeps out.
+struct Wall {
+  const char* name;
+  const char* keeps_out;
+  bool needed;  // nothing is traced without it
+};
+constexpr Wall kWalls[] = {
+    {"seccomp", "new processes, sockets, ptrace, signals to others, opening files", true},
+    {"landlock", "every file but the candidate's library, while that is loaded", false},
+    {"namespaces", "the network, other users' processes, mounts: once more", false},
+    {"memory", "more host memory than the limit", false},
+};
 
 std::string SystemName(const FileSystem& files) {
   utsname name{};
@@ -55,7 +68,12 @@ std::string SystemName(const FileSystem& files) {
 Result<ExitCode> Doctor(Session& session) {
   const std::vector<Row> rows = Examine(session.tools);
   const std::vector<std::string> gpus = session.tools.Gpus();
+  const Result<std::vector<std::string>> walls = SandboxWalls(session.processes);
+  const auto stands = [&](const Wall& wall) {
+    return walls.ok() && std::find(walls->begin(), walls->end(), wall.name) != walls->end();
+  };
   bool complete = true;
+  for (const Wall& wall : kWalls) complete &= stands(wall) || !wall.needed;
   for (const Row& row : rows) complete &= row.tool.has_value() || !row.needed;
   const unsigned cores = std::thread::hardware_concurrency();
 
@@ -68,10 +86,13 @@ Result<ExitCode> Doctor(Session& session) {
                                     {"version", row.tool->version}}
                    : nlohmann::json{{"found", false}, {"without", row.without}, {"get", row.get}};
     }
+    nlohmann::json sandbox = nlohmann::json::object();
+    for (const Wall& wall : kWalls) sandbox[wall.name] = stands(wall);
     session.PrintJson({{"version", kVersion},
                        {"system", SystemName(session.files)},
                        {"cores", cores},
                        {"tools", std::move(found)},
+                       {"sandbox", std::move(sandbox)},
                        {"gpus", gpus},
                        {"complete", complete}});
     return complete ? kExitOk : kExitInconclusive;
@@ -96,6 +117,14 @@ Result<ExitCode> Doctor(Session& session) {
     session.out << fmt::format("  {} {:<11} kernels run on the virtual GPU; times are estimated\n",
                                session.Paint("36", "none   "), "gpu");
   }
+  session.out << "\nThe sandbox for candidates' host code keeps out:\n";
+  for (const Wall& wall : kWalls) {
+    session.out << fmt::format("  {} {:<11} {}\n",
+                               stands(wall) ? session.Paint("32", "active ")
+                                            : session.Paint(wall.needed ? "31" : "33", "missing"),
+                               wall.name, wall.keeps_out);
+  }
+  if (!walls.ok()) session.out << fmt::format("  {}\n", walls.error().message());
   session.out << (complete ? "\nEverything that is needed is here.\n"
                            : "\nSome commands will not work until the missing tools are there.\n");
   return complete ? kExitOk : kExitInconclusive;
@@ -105,7 +134,8 @@ Result<ExitCode> Doctor(Session& session) {
 
 void AddDoctor(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
-      "doctor", "Show what was found of nvcc, NVRTC, clang, LLVM, torch and GPUs");
+      "doctor",
+      "Show what was found of nvcc, NVRTC, clang, LLVM, torch and GPUs, and the sandbox's walls");
   command->fallthrough();
   command->callback([&session] { session.action = [&session] { return Doctor(session); }; });
 }

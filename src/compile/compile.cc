@@ -9,7 +9,8 @@
 #include <optional>
 #include <system_error>
 
-#include "compile/nvcc_messages.h"
+#include "compile/build.h"
+#include "compile/device_names.h"
 #include "compile/source_style.h"
 #include "compile/visible_library.h"
 #include "support/rng.h"
@@ -22,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of every key: raise it when the way of compiling changes.
-constexpr const char* kRecipe = "1";
+constexpr const char* kRecipe = "2";
 
 fs::path ExecutableFolder() {
   std::error_code error;
@@ -70,6 +71,12 @@ std::string HeadersHash(const fs::path& headers) {
   return Sha256(all);
 }
 
+// The candidate's own lines keep their numbers.
+std::string SourceToCompile(const std::string& name, const std::string& text,
+                            const SourceStyle& style) {
+  return fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}", name, text, style.suffix);
+}
+
 // A folder that is removed unless it was moved to its place.
 class ScratchFolder {
  public:
@@ -114,8 +121,9 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const fs::path headers = FindHeaders(files_, options);
   const fs::path cache = FindCache(options);
 
-  std::string everything =
-      fmt::format("{}\n{}\n{}\n", kRecipe, options.architecture, HeadersHash(headers));
+  const std::string headers_hash = HeadersHash(headers);
+  std::string everything = fmt::format("{}\n{}\n{}\n{}\n", kRecipe, options.architecture,
+                                       headers_hash, options.nvcc_only ? "nvcc" : "");
   for (const std::string& flag : options.flags) everything += flag + "\n";
   // The name is part of it: diagnostics, assert and names of anonymous namespaces hold it.
   everything += source.string() + "\n" + text;
@@ -137,51 +145,35 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   KS_TRY(const Tool nvcc, Nvcc());
   const ScratchFolder scratch(cache / fmt::format("new-{}-{:x}", ::getpid(), RandomSeed()));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
-  const fs::path copy = scratch.path() / "candidate.cu";
   const std::string name = source.string();
-  KS_RETURN_IF_ERROR(files_.Write(
-      copy,
-      fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}", name, text, style.suffix)));
-  // One run of nvcc gives both, so that names of kernels agree. No CUDA runtime is linked: the
-  // tracer is the runtime.
-  ProcessRequest request{
-      .argv = {nvcc.path.string(),
-               "-shared",
-               "-cudart",
-               "none",
-               "-std=c++17",
-               "-lineinfo",
-               "-Xcompiler",
-               "-fPIC,-g1",
-               "--expt-relaxed-constexpr",
-               "--extended-lambda",
-               "-gencode",
-               fmt::format("arch=compute_{0},code=compute_{0}", options.architecture),
-               "--keep",
-               "--keep-dir",
-               scratch.path().string(),
-               "-isystem",
-               headers.string(),
-               "-I",
-               fs::absolute(source).parent_path().string(),
-               "-DTORCH_EXTENSION_NAME=candidate",
-               "-DKERNELSMITH=1",
-               "-o",
-               (scratch.path() / "host.so").string()},
-      .timeout = options.timeout};
-  request.argv.insert(request.argv.end(), options.flags.begin(), options.flags.end());
-  request.argv.push_back(copy.string());
-  KS_TRY(const ProcessResult result, processes_.Run(request));
-  if (result.timed_out) {
-    return TimedOut(
-        fmt::format("compiling {} took longer than {} s", name, options.timeout.count() / 1000));
+  KS_RETURN_IF_ERROR(
+      files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, text, style)));
+  const Build build{.processes = processes_,
+                    .files = files_,
+                    .options = options,
+                    .nvcc = nvcc,
+                    .cache = cache,
+                    .headers = headers,
+                    .headers_hash = headers_hash,
+                    .scratch = scratch.path(),
+                    .source = source,
+                    .text = text,
+                    .style = style.style};
+  std::optional<std::vector<Diagnostic>> diagnostics;
+  bool by_clang = false;
+  if (!options.nvcc_only) {
+    if (!clang_) clang_ = tools_.Clang();
+    if (*clang_) {
+      KS_TRY(diagnostics, BuildFast(build, **clang_));
+      by_clang = diagnostics.has_value();
+    }
   }
-  const std::string output = result.err + result.out;
-  std::vector<Diagnostic> diagnostics = ParseNvccMessages(output, name, text);
-  if (result.exit_code != 0) return CompilationError(std::move(diagnostics), output);
+  if (!diagnostics) {
+    KS_TRY(diagnostics, BuildByNvcc(build));
+  }
 
   std::error_code error;
-  // Everything that --keep left behind, but for what is needed.
+  // Everything that compilers left behind, but for what is needed.
   std::vector<fs::path> superfluous;
   for (fs::directory_iterator it(scratch.path(), error), end; !error && it != end;
        it.increment(error)) {
@@ -198,7 +190,8 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     return InternalError(fmt::format("can't write {}: {}", folder.string(), error.message()));
   }
   made->cached = false;
-  for (Diagnostic& diagnostic : diagnostics) {
+  made->host_by_clang = by_clang;
+  for (Diagnostic& diagnostic : *diagnostics) {
     if (diagnostic.severity == Severity::kWarning && diagnostic.where.file == name) {
       made->warnings.push_back(std::move(diagnostic));
     }
@@ -243,27 +236,29 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
                               fmt::format("new-{}-{:x}", ::getpid(), RandomSeed()));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
   const std::string name = candidate.source.string();
-  KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "candidate.cu",
-                                  fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}",
-                                              name, candidate.text, style.suffix)));
+  KS_RETURN_IF_ERROR(
+      files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, candidate.text, style)));
   KS_TRY(const fs::path library, VisibleLibrary(nvcc, FindCache(options)));
-  ProcessRequest request{
-      .argv = {nvcc.path.string(), "-ptx", "-std=c++17", "-lineinfo", "--expt-relaxed-constexpr",
-               "--extended-lambda", fmt::format("-arch=compute_{}", options.architecture), "-Xcicc",
-               "-nvvmir-library", "-Xcicc", library.string(), "-isystem",
-               FindHeaders(files_, options).string(), "-I",
-               fs::absolute(candidate.source).parent_path().string(),
-               "-DTORCH_EXTENSION_NAME=candidate", "-DKERNELSMITH=1", "-o",
-               (scratch.path() / "out.ptx").string()},
-      .timeout = options.timeout};
-  request.argv.insert(request.argv.end(), options.flags.begin(), options.flags.end());
-  request.argv.push_back((scratch.path() / "candidate.cu").string());
-  KS_TRY(const ProcessResult result, processes_.Run(request));
-  if (result.exit_code != 0) {
-    const std::string output = result.err + result.out;
-    return CompilationError(ParseNvccMessages(output, name, candidate.text), output);
-  }
-  KS_TRY(std::string ptx, files_.Read(scratch.path() / "out.ptx"));
+  const Build build{.processes = processes_,
+                    .files = files_,
+                    .options = options,
+                    .nvcc = nvcc,
+                    .cache = FindCache(options),
+                    .headers = FindHeaders(files_, options),
+                    .headers_hash = {},
+                    .scratch = scratch.path(),
+                    .source = candidate.source,
+                    .text = candidate.text,
+                    .style = candidate.style};
+  const fs::path made = scratch.path() / "out.ptx";
+  KS_TRY(const ProcessResult result,
+         processes_.Run(
+             NvccToPtx(build, {"-Xcicc", "-nvvmir-library", "-Xcicc", library.string()}, made)));
+  KS_TRY(const std::vector<Diagnostic> messages, Messages(build, result));
+  static_cast<void>(messages);  // Compile has told them
+  KS_TRY(std::string ptx, files_.Read(made));
+  // Names in anonymous namespaces hold a hash of the file's path: the plan has the candidate's.
+  KS_TRY(ptx, NamesAsIn(ptx, candidate.ptx));
   KS_RETURN_IF_ERROR(files_.Write(target, ptx));
   return ptx;
 }

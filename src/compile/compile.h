@@ -21,6 +21,7 @@ struct CompileOptions {
   std::filesystem::path headers;    // the light headers; empty: beside this program
   std::string architecture = "90";  // compute_<architecture>
   std::vector<std::string> flags;   // more for nvcc, e.g. --use_fast_math
+  bool nvcc_only = false;           // no host code by clang, which is three times as fast
   std::chrono::milliseconds timeout{120'000};
 };
 
@@ -39,6 +40,7 @@ struct CompiledCandidate {
   std::vector<Diagnostic> warnings;
   std::string key;  // of the cache: a hash of everything that went in
   bool cached = false;
+  bool host_by_clang = false;  // not known of a cached one
   std::chrono::nanoseconds duration{0};
 };
 
@@ -66,6 +68,7 @@ class CandidateCompiler {
   ProcessRunner& processes_;
   ToolFinder& tools_;
   std::optional<Tool> nvcc_;
+  std::optional<std::optional<Tool>> clang_;  // once looked for
 };
 
 }  // namespace kernelsmith

@@ -149,29 +149,8 @@ class Merger {
   // changes in its first call are given anew.
   void DropPreparation() {
     std::set<BufferIndex> used;
-    const auto use = [&](BufferRef ref) { used.insert(ref.buffer); };
-    for (const PlanStep& step : merged_.plan.steps) {
-      std::visit(
-          [&](const auto& action) {
-            using T = std::decay_t<decltype(action)>;
-            if constexpr (std::is_same_v<T, LaunchStep> || std::is_same_v<T, UploadStep>) {
-              for (const PointerPatch& pointer : action.pointers) use(pointer.target);
-            }
-            if constexpr (std::is_same_v<T, FillStep> || std::is_same_v<T, UploadStep>) {
-              use(action.to);
-            }
-            if constexpr (std::is_same_v<T, CopyStep>) {
-              use(action.to);
-              use(action.from);
-            }
-            if constexpr (std::is_same_v<T, HostReadStep>) use(action.from);
-            if constexpr (std::is_same_v<T, LibraryStep>) {
-              for (const PlanTensor& tensor : action.tensors) use(tensor.at);
-              for (const PlanTensor& tensor : action.outputs) use(tensor.at);
-            }
-          },
-          step.action);
-    }
+    const auto use = [&](const BufferRef& ref) { used.insert(ref.buffer); };
+    for (const PlanStep& step : merged_.plan.steps) ForEachRef(step, use);
     for (const PlanTensor& tensor : merged_.plan.outputs) use(tensor.at);
     bool carried = false;
     bool variables = false;
@@ -183,7 +162,54 @@ class Merger {
     }
     // Kernels use variables without naming them in their arguments: once one was written from the
     // host, the preparation stays.
-    if (!carried && !variables) merged_.plan.preparation.clear();
+    if (carried || variables) return;
+    merged_.plan.preparation.clear();
+    DropBuffers([&](BufferIndex index) {
+      const PlanBuffer& buffer = merged_.plan.buffers[index];
+      return buffer.prepared && buffer.kind != PlanBuffer::Kind::kInput && !used.contains(index);
+    });
+  }
+
+  // Every place in a buffer that a step names.
+  template <typename Step, typename Visit>
+  static void ForEachRef(Step& step, Visit visit) {
+    std::visit(
+        [&](auto& action) {
+          using T = std::decay_t<decltype(action)>;
+          if constexpr (std::is_same_v<T, LaunchStep> || std::is_same_v<T, UploadStep>) {
+            for (auto& pointer : action.pointers) visit(pointer.target);
+          }
+          if constexpr (std::is_same_v<T, FillStep> || std::is_same_v<T, UploadStep> ||
+                        std::is_same_v<T, CopyStep>) {
+            visit(action.to);
+          }
+          if constexpr (std::is_same_v<T, CopyStep> || std::is_same_v<T, HostReadStep>) {
+            visit(action.from);
+          }
+          if constexpr (std::is_same_v<T, LibraryStep>) {
+            for (auto& tensor : action.tensors) visit(tensor.at);
+            for (auto& tensor : action.outputs) visit(tensor.at);
+          }
+        },
+        step.action);
+  }
+
+  // Takes buffers that nothing names out of the plan and renumbers the rest. Numbers beyond the
+  // last buffer (nothing is validated yet) stay beyond it.
+  template <typename Drop>
+  void DropBuffers(Drop drop) {
+    std::vector<PlanBuffer> kept;
+    std::vector<BufferIndex> moved(merged_.plan.buffers.size());
+    for (size_t i = 0; i < moved.size(); ++i) {
+      moved[i] = static_cast<BufferIndex>(kept.size());
+      if (!drop(static_cast<BufferIndex>(i))) kept.push_back(merged_.plan.buffers[i]);
+    }
+    const auto renumber = [&](BufferRef& ref) {
+      if (ref.buffer < moved.size()) ref.buffer = moved[ref.buffer];
+    };
+    for (PlanStep& step : merged_.plan.steps) ForEachRef(step, renumber);
+    for (PlanTensor& tensor : merged_.plan.outputs) renumber(tensor.at);
+    merged_.plan.buffers = std::move(kept);
   }
 
   const RawTrace& first_;

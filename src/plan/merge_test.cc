@@ -84,6 +84,32 @@ TEST(Merge, PreparationGoesWhenNothingOfItIsUsed) {
   EXPECT_TRUE(merged.plan.preparation.empty());
 }
 
+// A workspace of the first call alone: neither its launch nor the buffer itself is in the plan, and
+// what the plan names keeps its meaning under the new numbers.
+TEST(Merge, BuffersOfADroppedPreparationGoToo) {
+  const auto trace = [](uint64_t base) {
+    std::string text = Text(base);
+    const std::string phase = R"({"s":"phase","p":"preparation"})"
+                              "\n";
+    const size_t at = text.find(phase) + phase.size();
+    const std::string rest = text.substr(at);
+    text = text.substr(0, at) + R"({"s":"buffer","i":1,"a":)" + std::to_string(base + 0x40000) +
+           R"(,"n":128,"kind":"workspace"})"
+           "\n" +
+           rest;
+    const size_t own = text.rfind(R"("i":1)");
+    text.replace(own, 5, R"("i":2)");
+    const size_t result = text.find(R"("at":[1,0])");
+    text.replace(result, 10, R"("at":[2,0])");
+    return Parse(text);
+  };
+  const Merged merged = MergeTraces(trace(0x7000'0000), trace(0x7123'4000));
+  ASSERT_FALSE(merged.problem.has_value()) << merged.problem->message;
+  EXPECT_TRUE(merged.plan.preparation.empty());
+  EXPECT_EQ(merged.plan, MergeTraces(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000))).plan);
+  EXPECT_TRUE(Validate(merged.plan).ok());
+}
+
 TEST(RawTrace, RefusesWhatNoTracerWrites) {
   const std::string good = Text(0x7000'0000);
   for (const std::string& bad :

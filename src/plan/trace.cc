@@ -311,6 +311,22 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
   return outcome;
 }
 
+Result<std::vector<std::string>> SandboxWalls(ProcessRunner& processes) {
+  KS_TRY(const ProcessResult result, processes.Run({.argv = {FindTracer({}).string(), "--walls"},
+                                                    .unset_env = {"LD_PRELOAD", "LD_LIBRARY_PATH"},
+                                                    .timeout = std::chrono::seconds(20)}));
+  const json walls = json::parse(result.out, nullptr, false);
+  if (result.exit_code != 0 || !walls.is_array()) {
+    return MissingTool("the sandbox can't be set up: " +
+                       (result.err.empty() ? "no reason given" : result.err));
+  }
+  std::vector<std::string> names;
+  for (const json& wall : walls) {
+    if (wall.is_string()) names.push_back(wall.get<std::string>());
+  }
+  return names;
+}
+
 std::vector<SourceLocation> ResolveSites(const CompiledCandidate& candidate,
                                          const std::vector<uint64_t>& sites,
                                          ProcessRunner& processes) {

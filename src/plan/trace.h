@@ -70,6 +70,10 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
                            const std::vector<CallArgument>& arguments, const TraceOptions& options,
                            ProcessRunner& processes);
 
+// The names of the sandbox's walls that stand on this machine: "seccomp", "landlock",
+// "namespaces", "memory". Without seccomp nothing is traced at all: that is an error.
+Result<std::vector<std::string>> SandboxWalls(ProcessRunner& processes);
+
 // The place in the candidate of each site (PlanStep::site); those not found have an empty file.
 std::vector<SourceLocation> ResolveSites(const CompiledCandidate& candidate,
                                          const std::vector<uint64_t>& sites,

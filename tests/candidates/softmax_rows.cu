@@ -1,5 +1,6 @@
 // Softmax over the rows of a matrix: one block a row, shuffles inside a warp, shared memory between.
 // ARGS: x=f32[33,300]
+#include <c10/cuda/CUDAException.h>
 #include <torch/extension.h>
 
 namespace {

@@ -1,0 +1,45 @@
+// The two ways from a candidate's source to candidate.ptx and host.so. Private to src/compile.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+#include "support/subprocess.h"
+#include "support/tool_finder.h"
+
+namespace kernelsmith {
+
+struct Build {
+  ProcessRunner& processes;
+  FileSystem& files;
+  const CompileOptions& options;
+  Tool nvcc;
+  std::filesystem::path cache;    // for precompiled headers
+  std::filesystem::path headers;  // the light headers
+  std::string headers_hash;
+  std::filesystem::path scratch;  // candidate.cu is there; results go there too
+  std::filesystem::path source;   // as the user named it
+  std::string text;               // of the source
+  CandidateStyle style = CandidateStyle::kTorch;
+};
+
+// One run of nvcc makes both, so that names of kernels agree whatever the source does.
+Result<std::vector<Diagnostic>> BuildByNvcc(const Build& build);
+
+// PTX by nvcc and, at the same time, host code by clang with precompiled light headers: a third of
+// the time. Nothing: clang refuses the source, or its names can't be matched with the PTX's, or a
+// tool is missing; then BuildByNvcc decides. An error is nvcc's own about the device code.
+Result<std::optional<std::vector<Diagnostic>>> BuildFast(const Build& build, const Tool& clang);
+
+// nvcc with the options that every way of compiling shares, up to the source file. `-ptx` and
+// `more` are among them.
+ProcessRequest NvccToPtx(const Build& build, const std::vector<std::string>& more,
+                         const std::filesystem::path& target);
+
+// Diagnostics of a run, or the error that it ended with.
+Result<std::vector<Diagnostic>> Messages(const Build& build, const ProcessResult& result);
+
+}  // namespace kernelsmith

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <future>
+#include <system_error>
+
+#include "compile/build.h"
+#include "compile/device_names.h"
+#include "support/rng.h"
+#include "tasks/hash.h"
+
+namespace kernelsmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Those of nvcc's flags that clang takes as they are, and those that mean nothing to host code.
+// False: another one, which nvcc alone understands.
+bool TranslateFlags(const std::vector<std::string>& flags, std::vector<std::string>& clang) {
+  static constexpr std::string_view kSame[] = {"-D", "-U", "-I"};
+  static constexpr std::string_view kDevice[] = {
+      "--use_fast_math",  "-use_fast_math", "-O",      "--fmad=",
+      "-fmad=",           "--ftz=",         "-ftz=",   "-lineinfo",
+      "--prec-",          "-prec-",         "--expt-", "-expt-",
+      "--extended-lambda"};
+  const auto starts = [](const std::string& flag, const auto& list) {
+    for (const std::string_view start : list) {
+      if (flag.starts_with(start)) return true;
+    }
+    return false;
+  };
+  for (const std::string& flag : flags) {
+    if (starts(flag, kSame) && flag.size() > 2) {
+      clang.push_back(flag);
+    } else if (!starts(flag, kDevice)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<std::string> ClangArguments(const Build& build, const Tool& clang) {
+  std::error_code error;
+  const fs::path nvcc = fs::canonical(build.nvcc.path, error);
+  const fs::path cuda = (error ? build.nvcc.path : nvcc).parent_path().parent_path();
+  return {clang.path.string(), "-x", "cuda", "--cuda-host-only", "--cuda-path=" + cuda.string(),
+          "--cuda-gpu-arch=sm_90",  // of no account for host code, but clang knows not all
+          "-std=c++17", "-O0", "-g1", "-fPIC", "-ffp-contract=off", "-w",
+          // A header that was touched but is the same is no reason to refuse the precompiled one.
+          "-fpch-validate-input-files-content", "-I",
+          (build.headers / "kernelsmith" / "clang").string(), "-isystem", build.headers.string(),
+          "-isystem", (cuda / "include" / "cccl").string(), "-DTORCH_EXTENSION_NAME=candidate",
+          "-DKERNELSMITH=1"};
+}
+
+// The light headers, precompiled: parsing them is four fifths of clang's time. Made once for each
+// set of headers and version of the tools. Nothing: clang can't.
+std::optional<fs::path> PrecompiledHeaders(const Build& build, const Tool& clang) {
+  std::string everything = build.headers_hash + "\n" + clang.version + "\n" + build.nvcc.version;
+  const std::vector<std::string> arguments = ClangArguments(build, clang);
+  for (const std::string& argument : arguments) everything += "\n" + argument;
+  const fs::path target =
+      build.cache / fmt::format("torch-{}.pch", Sha256(everything).substr(0, 16));
+  if (build.files.Exists(target)) return target;
+  // The header is among the inputs that clang looks at again, so it stays.
+  const fs::path header = fs::path(target).replace_extension(".h");
+  const fs::path made = build.cache / fmt::format("new-{}-{:x}.pch", ::getpid(), RandomSeed());
+  if (!build.files.Write(header, "#include <torch/extension.h>\n").ok()) return std::nullopt;
+  ProcessRequest request{.argv = arguments, .timeout = build.options.timeout};
+  for (const std::string& more :
+       {std::string("-c"), std::string("-Xclang"), std::string("-emit-pch"), header.string(),
+        std::string("-o"), made.string()}) {
+    request.argv.push_back(more);
+  }
+  const Result<ProcessResult> result = build.processes.Run(request);
+  std::error_code error;
+  if (result.ok() && result->exit_code == 0) fs::rename(made, target, error);
+  const bool ok = result.ok() && result->exit_code == 0 && !error;
+  fs::remove(made, error);
+  return ok ? std::optional(target) : std::nullopt;
+}
+
+// The host code as an object file whose fat binary is a placeholder. False: clang refuses.
+bool CompileHost(const Build& build, const Tool& clang, const std::vector<std::string>& flags,
+                 const fs::path& placeholder, const fs::path& object) {
+  ProcessRequest request{.argv = ClangArguments(build, clang), .timeout = build.options.timeout};
+  const auto append = [&](const std::vector<std::string>& list) {
+    request.argv.insert(request.argv.end(), list.begin(), list.end());
+  };
+  append({"-I", fs::absolute(build.source).parent_path().string()});
+  append(flags);
+  std::optional<fs::path> precompiled;
+  // A plain CUDA candidate must not see PyTorch's names.
+  if (build.style == CandidateStyle::kTorch) precompiled = PrecompiledHeaders(build, clang);
+  if (precompiled) append({"-include-pch", precompiled->string()});
+  append({"-Xclang", "-fcuda-include-gpubinary", "-Xclang", placeholder.string(), "-c",
+          (build.scratch / "candidate.cu").string(), "-o", object.string()});
+  const Result<ProcessResult> result = build.processes.Run(request);
+  if (!result.ok()) return false;
+  if (result->exit_code == 0) return true;
+  if (precompiled && (result->err.find("PCH") != std::string::npos ||
+                      result->err.find("precompiled") != std::string::npos)) {
+    std::error_code error;
+    fs::remove(*precompiled, error);  // out of date in a way its name does not tell
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::optional<std::vector<Diagnostic>>> BuildFast(const Build& build, const Tool& clang) {
+  const std::optional<std::vector<Diagnostic>> nothing;
+  std::vector<std::string> flags;
+  if (!TranslateFlags(build.options.flags, flags)) return nothing;
+  const fs::path object = build.scratch / "host.o";
+  const fs::path placeholder = build.scratch / "placeholder";
+  const fs::path device = build.scratch / "device.ptx";
+  KS_RETURN_IF_ERROR(build.files.Write(placeholder, "//"));
+
+  std::future<bool> host = std::async(
+      std::launch::async, [&] { return CompileHost(build, clang, flags, placeholder, object); });
+  const Result<ProcessResult> compiled = build.processes.Run(NvccToPtx(build, {}, device));
+  const bool host_done = host.get();
+  if (!compiled.ok()) return compiled.error();
+  KS_TRY(std::vector<Diagnostic> diagnostics, Messages(build, *compiled));
+  if (!host_done) return nothing;
+
+  KS_TRY(const std::string nvcc_ptx, build.files.Read(device));
+  KS_TRY(const std::string object_bytes, build.files.Read(object));
+  const Result<std::set<std::string>> literals = LiteralStrings(object_bytes);
+  if (!literals.ok()) return nothing;
+  const Result<std::string> ptx = NamesAsRegistered(nvcc_ptx, *literals);
+  if (!ptx.ok()) return nothing;
+  KS_RETURN_IF_ERROR(build.files.Write(build.scratch / "candidate.ptx", *ptx));
+  // The PTX text itself takes the fat binary's place, ended by a zero byte as a string is.
+  const fs::path section = build.scratch / "section";
+  KS_RETURN_IF_ERROR(build.files.Write(section, *ptx + '\0'));
+  const auto runs = [&](std::vector<std::string> argv) {
+    const Result<ProcessResult> result =
+        build.processes.Run({.argv = std::move(argv), .timeout = build.options.timeout});
+    return result.ok() && result->exit_code == 0;
+  };
+  // Without kernels clang writes no fat binary.
+  if ((object_bytes.find(".nv_fatbin") != std::string::npos &&
+       !runs({"objcopy", "--update-section", ".nv_fatbin=" + section.string(), object.string()})) ||
+      !runs({clang.path.string(), "-shared", object.string(), "-o",
+             (build.scratch / "host.so").string()})) {
+    return nothing;
+  }
+  return std::optional(std::move(diagnostics));
+}
+
+}  // namespace kernelsmith
