@@ -77,6 +77,12 @@ Algebra::Algebra(uint64_t seed, Precision decisions) : seed_(Mix(seed)) {
   };
   // A square other than 1 has order q, which is prime.
   omega_ = FieldP::Mul(draw(0, kP), draw(0, kP));
+  uint64_t base = omega_;
+  for (auto& digit : omega_table_) {
+    digit[0] = 1;
+    for (size_t i = 1; i < digit.size(); ++i) digit[i] = FieldP::Mul(digit[i - 1], base);
+    base = FieldP::Mul(digit.back(), base);
+  }
   log2e_p_ = draw(1, kP);
   log2e_q_ = draw(2, kQ);
   // Squares, so that sqrt(pi) squares back to pi and is what Sqrt(pi) gives.
@@ -110,7 +116,14 @@ Shadow Algebra::FromHash(uint64_t kind, uint64_t x, uint64_t y, uint32_t history
   return {.p = Mix(h ^ 1) % kP, .q = Mix(h ^ 2) % kQ, .flags = kHasP | kHasQ | history};
 }
 
-uint64_t Algebra::OmegaPower(uint64_t exponent) const { return FieldP::Pow(omega_, exponent); }
+uint64_t Algebra::OmegaPower(uint64_t exponent) const {
+  uint64_t power = 1;
+  for (const auto& digit : omega_table_) {
+    power = FieldP::Mul(power, digit[exponent & 0xff]);
+    exponent >>= 8;
+  }
+  return power;
+}
 
 Shadow Algebra::Input(uint64_t n) const { return FromHash(kHashInput, n, 0, 0); }
 
@@ -297,11 +310,13 @@ Shadow Algebra::Exp(const Shadow& x) const {
     return one;
   }
   if (x.has(kHasLog)) {
-    Shadow s{.flags = kHasP | x.history()};
+    Shadow s{.flags = kHasP | kTranscendental | x.history()};
     s.p = PowerP(x.a, 1, x.den, &s.flags);
     return s;
   }
-  if (x.has(kHasQ)) return {.p = OmegaPower(x.q), .flags = kHasP | x.history()};
+  if (x.has(kHasQ)) {
+    return {.p = OmegaPower(x.q), .flags = kHasP | kTranscendental | x.history()};
+  }
   return Function(Opaque::kExp, x);
 }
 
@@ -318,7 +333,7 @@ Shadow Algebra::Exp2(const Shadow& x) const {
 
 Shadow Algebra::Log(const Shadow& argument) const {
   const Shadow x = WithoutLog(argument);
-  if (x.has(kHasP) && x.p != 0) return MakeLog(x.p, 1, x.history());
+  if (x.has(kHasP) && x.p != 0) return MakeLog(x.p, 1, x.history() | kTranscendental);
   return Function(Opaque::kLog, x);
 }
 
@@ -366,7 +381,7 @@ Shadow Algebra::Sqrt(const Shadow& argument) const {
     s.flags |= x.history();
     return s;
   }
-  Shadow s{.flags = x.history() | (x.flags & (kHasP | kHasQ))};
+  Shadow s{.flags = x.history() | kTranscendental | (x.flags & (kHasP | kHasQ))};
   if (x.has(kHasP)) {
     s.p = FieldP::Sqrt(x.p);
     if (FieldP::Mul(s.p, s.p) != x.p) s.flags |= kNonResidueP;
@@ -400,7 +415,7 @@ Shadow Algebra::Pow(const Shadow& argument, const Shadow& y) const {
     }
     return negative ? Inverse(s) : s;
   }
-  Shadow s{.flags = x.history() | y.history()};
+  Shadow s{.flags = x.history() | y.history() | kTranscendental};
   if (!x.has(kHasP)) return s;
   s.p = PowerP(x.p, y.num, y.den, &s.flags);
   s.flags |= kHasP;

@@ -13,6 +13,7 @@
 // oracle and the observer of kernels both carry these values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -146,6 +147,8 @@ class Algebra {
 
   uint64_t seed_;
   uint64_t omega_;
+  // ω^(d·256^i): a power of ω is then eight products, not ninety.
+  std::array<std::array<uint64_t, 256>, 8> omega_table_;
   uint64_t log2e_p_, log2e_q_;      // the symbol for log2(e); ln 2 is its inverse
   uint64_t root_pi_p_, root_pi_q_;  // the symbol for sqrt(pi)
   uint64_t log10e_p_, log10e_q_;
