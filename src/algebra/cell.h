@@ -17,7 +17,7 @@ enum class CellKind : uint8_t {
   kBf16,
   kF32,
   kF64,
-  kF64Low,   // the lower and the upper word of a double that was taken apart
+  kF64Low,  // the lower and the upper word of a double that was taken apart
   kF64High,
 };
 

@@ -21,11 +21,11 @@ namespace kernelsmith {
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // Addresses of the plan's buffers, before anything is in them.
-  virtual void OnBuffers(const std::vector<uint64_t>& addresses) {}
+  // Addresses of the plan's buffers in `memory`, before anything is in them.
+  virtual void OnBuffers(const std::vector<uint64_t>& addresses, const vgpu::DeviceMemory& memory) {
+  }
   // The inputs were written: for the preparation, then for the plan.
   virtual void OnInputs(const std::vector<const CallArgument*>& inputs) {}
-  // After a step; of a library step before its operator runs as well, as it may work in place.
   virtual void BeforeStep(const PlanStep& step) {}
   virtual void AfterStep(const PlanStep& step) {}
 };

@@ -31,7 +31,7 @@ class PlanRun {
            vgpu::LoadedModule::Load({std::make_shared<const ptx::Module>(std::move(parsed))},
                                     memory_, request_.ptx_name));
     KS_RETURN_IF_ERROR(Allocate());
-    if (request_.steps != nullptr) request_.steps->OnBuffers(addresses_);
+    if (request_.steps != nullptr) request_.steps->OnBuffers(addresses_, memory_);
     if (!plan_.preparation.empty()) {
       KS_RETURN_IF_ERROR(SetInputs(
           request_.preparation_inputs.empty() ? request_.inputs : request_.preparation_inputs));

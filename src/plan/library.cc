@@ -133,19 +133,11 @@ void CopyElements(const TensorMemory& from, const TensorMemory& to) {
   });
 }
 
-Status RunLibrary(const std::string& op, const std::string& arguments,
-                  const std::vector<TensorMemory>& tensors,
-                  const std::vector<TensorMemory>& outputs) {
-  if (op == kStridedCopy) {
-    if (tensors.size() != 1 || outputs.size() != 1 || tensors[0].shape != outputs[0].shape) {
-      return InvalidInput("a copy needs one tensor and one result of the same shape");
-    }
-    CopyElements(tensors[0], outputs[0]);
-    return {};
-  }
+Result<Graph> LibraryGraph(const std::string& op, const std::string& arguments,
+                           const std::vector<TensorMemory>& tensors,
+                           const std::vector<TensorMemory>& outputs) {
   json args = json::parse(arguments, nullptr, false);
   if (!args.is_array()) return InvalidInput("arguments of a library call must be a list");
-  if (op == kGemm) return RunGemm(args, tensors, outputs);
   NamePlaceholders(args);
   json placeholders = json::array();
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -173,8 +165,27 @@ Status RunLibrary(const std::string& op, const std::string& arguments,
                                                  {"kwargs", json::object()},
                                                  {"outputs", node_outputs}}})},
                          {"outputs", graph_outputs}};
-  KS_TRY(const Graph graph, ParseGraph(document.dump(), op));
+  KS_TRY(Graph graph, ParseGraph(document.dump(), op));
   KS_RETURN_IF_ERROR(CheckOperators(graph));
+  return graph;
+}
+
+Status RunLibrary(const std::string& op, const std::string& arguments,
+                  const std::vector<TensorMemory>& tensors,
+                  const std::vector<TensorMemory>& outputs) {
+  if (op == kStridedCopy) {
+    if (tensors.size() != 1 || outputs.size() != 1 || tensors[0].shape != outputs[0].shape) {
+      return InvalidInput("a copy needs one tensor and one result of the same shape");
+    }
+    CopyElements(tensors[0], outputs[0]);
+    return {};
+  }
+  if (op == kGemm) {
+    const json args = json::parse(arguments, nullptr, false);
+    if (!args.is_array()) return InvalidInput("arguments of a library call must be a list");
+    return RunGemm(args, tensors, outputs);
+  }
+  KS_TRY(const Graph graph, LibraryGraph(op, arguments, tensors, outputs));
   std::vector<Tensor<double>> inputs;
   for (const TensorMemory& tensor : tensors) {
     Tensor<double> dense(tensor.dtype, tensor.shape);

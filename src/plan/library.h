@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/graph.h"
 #include "support/result.h"
 #include "tensor/host_tensor.h"
 
@@ -30,6 +31,12 @@ inline constexpr const char* kGemm = "cublas.gemm";
 Status RunLibrary(const std::string& op, const std::string& arguments,
                   const std::vector<TensorMemory>& tensors,
                   const std::vector<TensorMemory>& outputs);
+
+// The graph of one operator of PyTorch, with a placeholder for each tensor; their data are not
+// looked at.
+Result<Graph> LibraryGraph(const std::string& op, const std::string& arguments,
+                           const std::vector<TensorMemory>& tensors,
+                           const std::vector<TensorMemory>& outputs);
 
 // Element by element, with conversion; shapes are equal.
 void CopyElements(const TensorMemory& from, const TensorMemory& to);
