@@ -174,8 +174,11 @@ void RaceChecker::OnLaunchEnd(const vgpu::Fault*) {
 }
 
 void RaceChecker::OnResume(uint64_t launch_id) {
-  for (const auto& launch : launches_) {
-    if (launch->id == launch_id) launch_ = launch.get();
+  if (launch_ != nullptr && launch_->id == launch_id) return;
+  for (auto it = launches_.rbegin(); it != launches_.rend(); ++it) {
+    if ((*it)->id != launch_id) continue;
+    launch_ = it->get();
+    return;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <bit>
 #include <deque>
+#include <numeric>
 #include <thread>
 
 #include "vgpu/heap.h"
@@ -31,9 +32,33 @@ constexpr uint64_t kGridWorkspaceBytes = 128;
 
 enum class BlockOutcome { kDone, kSpinning, kQuantum, kFault };
 
+// The order of `count` things in a schedule: i -> (i * step + first) mod count, which takes each
+// once.
+struct TurnOrder {
+  uint64_t count = 1;
+  uint64_t step = 1;
+  uint64_t first = 0;
+
+  TurnOrder(uint64_t count, uint64_t schedule) : count(count) {
+    if (schedule == 0 || count < 2) return;
+    // Odd numbers go backwards: the order that differs most. The others jump about.
+    step =
+        schedule % 2 == 1 ? count - 1 : static_cast<uint64_t>(static_cast<double>(count) * 0.618);
+    while (step == 0 || std::gcd(step, count) != 1) ++step;
+    first = schedule % 2 == 1 ? count - 1 : schedule / 2 % count;
+  }
+  uint64_t At(uint64_t i) const {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * step + first) % count);
+  }
+};
+
 class Runner {
  public:
-  explicit Runner(LaunchState& launch) : launch_(launch) {}
+  explicit Runner(LaunchState& launch)
+      : launch_(launch),
+        blocks_(launch.request.grid.Count(), launch.request.schedule),
+        warps_((launch.request.block.Count() + kWarpSize - 1) / kWarpSize,
+               launch.request.schedule) {}
 
   void Run() {
     const uint64_t total = launch_.request.grid.Count();
@@ -43,7 +68,7 @@ class Runner {
     uint64_t stalled = 0;  // turns in a row without progress
     auto last_progress = Clock::now();
     while (next < total || !resident_.empty()) {
-      if (resident_.empty()) resident_.push_front(Start(next++));
+      if (resident_.empty()) resident_.push_front(Start(blocks_.At(next++)));
       Block& block = *resident_.front();
       launch_.progress = false;
       if (block.heap_frees != launch_.heap_frees) {
@@ -65,7 +90,7 @@ class Runner {
       stalled = outcome == BlockOutcome::kSpinning && !launch_.progress ? stalled + 1 : 0;
       std::rotate(resident_.begin(), resident_.begin() + 1, resident_.end());
       if (next < total && resident_.size() < limit) {
-        resident_.push_front(Start(next++));
+        resident_.push_front(Start(blocks_.At(next++)));
         stalled = 0;
       } else if (stalled == 0) {
         last_progress = Clock::now();
@@ -201,7 +226,8 @@ class Runner {
     for (int round = 0; round < kRoundsPerTurn; ++round) {
       bool ran = false;
       bool progress = false;
-      for (Warp& w : block.warps) {
+      for (uint64_t turn = 0; turn < block.warps.size(); ++turn) {
+        Warp& w = block.warps[warps_.At(turn)];
         if (w.live == 0 || (w.live & ~w.blocked) == 0) continue;
         ran = true;
         const WarpOutcome outcome = RunWarp(w);
@@ -280,6 +306,8 @@ class Runner {
   }
 
   LaunchState& launch_;
+  TurnOrder blocks_;
+  TurnOrder warps_;
   std::deque<std::unique_ptr<Block>> resident_;
   std::vector<std::unique_ptr<Block>> spare_;
 };

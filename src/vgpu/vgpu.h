@@ -36,7 +36,10 @@ struct LaunchRequest {
   std::span<const std::byte> parameters;  // laid out as EntryInfo says; missing bytes are 0
   bool cooperative = false;
   Observer* observer = nullptr;  // observer.h
-  uint64_t operation = 0;        // the caller's name for this launch, for the observer
+  // 0: blocks, warps and the lanes of an atomic take their turns in ascending order. Other numbers
+  // choose other orders that a GPU might have taken.
+  uint64_t schedule = 0;
+  uint64_t operation = 0;  // the caller's name for this launch, for the observer
 };
 
 struct LaunchStatistics {

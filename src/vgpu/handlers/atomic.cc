@@ -1,5 +1,6 @@
-// atom and red. Lanes take their turn in ascending order. Memory may be shared with host threads
-// and with other launches, so every operation is one of the host's atomics.
+// atom and red. Lanes take their turn in ascending order (descending in odd schedules). Memory may
+// be shared with host threads and with other launches, so every operation is one of the host's
+// atomics.
 
 #include <algorithm>
 
@@ -146,8 +147,10 @@ void Atom(Warp& w, const Instruction& in, uint32_t mask) {
   const T* b = w.Lanes<T>(in.b);
   const T* c = in.c.exists() ? w.Lanes<T>(in.c) : b;
   T* d = in.d.exists() ? w.Lanes<T>(in.d) : nullptr;
-  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-    const int i = std::countr_zero(rest);
+  const bool descending = w.launch->request.schedule % 2 == 1;
+  for (uint32_t rest = mask; rest != 0;) {
+    const int i = descending ? 31 - std::countl_zero(rest) : std::countr_zero(rest);
+    rest &= ~(1u << i);
     // d may be the register of b or c: read before the result is stored.
     const T mine = b[i];
     T old;

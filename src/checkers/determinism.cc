@@ -1,0 +1,250 @@
+#include "checkers/determinism.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "vgpu/ir.h"
+#include "vgpu/observer.h"
+
+namespace kernelsmith::checkers {
+
+namespace {
+
+using vgpu::Allocation;
+using vgpu::AllocationKind;
+using vgpu::AtomicOp;
+using vgpu::Instruction;
+using vgpu::Op;
+
+// Is the register written anywhere read?
+bool IsRead(const vgpu::Function& function, vgpu::Operand reg) {
+  for (const Instruction& in : function.code) {
+    if (in.a == reg || in.b == reg || in.c == reg || in.e == reg || in.guard == reg) return true;
+    for (uint32_t i = 0; i < in.list_count; ++i) {
+      // Elements of loads are written, but which are which does not matter here.
+      if (in.op != Op::kLoad && function.list[in.list_first + i] == reg) return true;
+    }
+  }
+  return false;
+}
+
+// May what the instruction does depend on when it is done?
+bool DependsOnOrder(const vgpu::Function& function, const Instruction& in) {
+  switch (in.op) {
+    case Op::kAtom:
+    case Op::kRed: {
+      const auto op = static_cast<AtomicOp>(in.variant);
+      if (in.d.exists() && in.op == Op::kAtom && IsRead(function, in.d)) return true;
+      if (op == AtomicOp::kExch || op == AtomicOp::kCas) return true;
+      return IsFloat(in.type) && op == AtomicOp::kAdd;
+    }
+    case Op::kAtomVector:
+      return true;
+    case Op::kLoad:
+    case Op::kStore:
+      return in.is_volatile;
+    default:
+      return false;
+  }
+}
+
+// The first such instruction, if the kernel can be run again at all: what it prints or allocates
+// would be there twice.
+struct Suspect {
+  const vgpu::Function* function = nullptr;
+  const Instruction* instruction = nullptr;
+};
+std::optional<Suspect> FindSuspect(const vgpu::Kernel& kernel) {
+  std::optional<Suspect> suspect;
+  for (const auto& function : kernel.functions) {
+    for (const Instruction& in : function->code) {
+      if (in.op == Op::kCall && function->calls[in.target].system != 0 &&
+          static_cast<vgpu::SystemCall>(function->calls[in.target].system) !=
+              vgpu::SystemCall::kAssertFail) {
+        return std::nullopt;
+      }
+      if (!suspect && DependsOnOrder(*function, in)) suspect = Suspect{function.get(), &in};
+    }
+  }
+  return suspect;
+}
+
+// The bytes of all memory that a kernel may write.
+class Image {
+ public:
+  static std::optional<Image> Take(vgpu::DeviceMemory& memory, uint64_t limit) {
+    Image image;
+    uint64_t total = 0;
+    for (const Allocation& allocation : memory.LiveAllocations()) {
+      if (allocation.kind == AllocationKind::kConstant ||
+          allocation.kind == AllocationKind::kParameter || allocation.size == 0) {
+        continue;
+      }
+      total += allocation.size;
+      if (total > limit) return std::nullopt;
+      const auto* bytes =
+          static_cast<const std::byte*>(memory.HostAlias(allocation.address, allocation.size));
+      if (bytes == nullptr) continue;
+      image.parts_.push_back({allocation, std::vector(bytes, bytes + allocation.size)});
+    }
+    return image;
+  }
+
+  void PutBack(vgpu::DeviceMemory& memory) const {
+    for (const Part& part : parts_) {
+      void* bytes = memory.HostAlias(part.allocation.address, part.allocation.size);
+      if (bytes != nullptr) std::memcpy(bytes, part.bytes.data(), part.bytes.size());
+    }
+  }
+
+  // Calls visit(allocation, offset of a 4-byte word, old bits, new bits) where memory differs now.
+  template <typename Visit>
+  void Compare(const vgpu::DeviceMemory& memory, const Visit& visit) const {
+    for (const Part& part : parts_) {
+      const auto* now = static_cast<const std::byte*>(
+          memory.HostAlias(part.allocation.address, part.allocation.size));
+      if (now == nullptr || std::memcmp(now, part.bytes.data(), part.bytes.size()) == 0) continue;
+      for (uint64_t at = 0; at < part.bytes.size(); at += 4) {
+        uint32_t a = 0;
+        uint32_t b = 0;
+        const uint64_t bytes = std::min<uint64_t>(4, part.bytes.size() - at);
+        std::memcpy(&a, part.bytes.data() + at, bytes);
+        std::memcpy(&b, now + at, bytes);
+        if (a != b) visit(part.allocation, at, a, b);
+      }
+    }
+  }
+
+ private:
+  struct Part {
+    Allocation allocation;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Part> parts_;
+};
+
+// Which instruction writes a word last.
+class Watch final : public vgpu::Observer {
+ public:
+  Watch(uint64_t address, std::string kernel) : address_(address), kernel_(std::move(kernel)) {}
+  uint32_t interests() const override { return vgpu::interest::kAccesses; }
+  bool OnMemoryAccess(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override {
+    if (access.kind == vgpu::AccessKind::kLoad) return true;
+    for (uint32_t rest = access.mask; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      const uint64_t at = access.address[static_cast<size_t>(lane)];
+      if (at < address_ + 4 && address_ < at + access.bytes) {
+        place_ = PlaceOf(kernel_, warp, *access.instruction, lane);
+      }
+    }
+    return true;
+  }
+  const std::optional<Place>& place() const { return place_; }
+
+ private:
+  uint64_t address_;
+  std::string kernel_;
+  std::optional<Place> place_;
+};
+
+struct Spread {
+  uint64_t words = 0;
+  Allocation allocation;  // of the first
+  uint64_t offset = 0;
+  uint32_t old_bits = 0;
+  uint32_t new_bits = 0;
+  double largest = 0;  // difference, read as f32
+};
+
+Spread Measure(const Image& image, const vgpu::DeviceMemory& memory) {
+  Spread spread;
+  image.Compare(memory, [&](const Allocation& allocation, uint64_t at, uint32_t a, uint32_t b) {
+    if (spread.words++ == 0) {
+      spread.allocation = allocation;
+      spread.offset = at;
+      spread.old_bits = a;
+      spread.new_bits = b;
+    }
+    const double difference = std::fabs(static_cast<double>(std::bit_cast<float>(a)) -
+                                        static_cast<double>(std::bit_cast<float>(b)));
+    if (difference > spread.largest) spread.largest = difference;
+  });
+  return spread;
+}
+
+}  // namespace
+
+Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
+                                                 const vgpu::LaunchRequest& request,
+                                                 FindingSink& sink,
+                                                 const DeterminismLimits& limits) {
+  KS_TRY(const vgpu::Kernel* kernel, request.module->Prepare(request.entry));
+  const std::optional<Suspect> suspect = FindSuspect(*kernel);
+  if (!suspect) return gpu.Launch(request);
+  const std::optional<Image> before = Image::Take(gpu.memory(), limits.bytes);
+  KS_TRY(vgpu::LaunchResult result, gpu.Launch(request));
+  if (!before || result.fault || result.statistics.warp_instructions > limits.instructions) {
+    return result;
+  }
+  const std::optional<Image> after = Image::Take(gpu.memory(), limits.bytes);
+  if (!after) return result;
+  // Backwards, then two that jump about.
+  constexpr uint64_t kSchedules[] = {1, 2, 6};
+  Spread spread;
+  std::optional<Place> writer;
+  for (const uint64_t schedule : kSchedules) {
+    before->PutBack(gpu.memory());
+    vgpu::LaunchRequest again = request;
+    again.schedule = schedule;
+    Watch watch(spread.allocation.address + spread.offset, request.entry);
+    again.observer = spread.words > 0 ? &watch : nullptr;
+    const auto repeated = gpu.Launch(again);
+    // A kernel that waits for blocks of lower number may not end in another order; its own run did.
+    if (!repeated.ok() || repeated->fault) continue;
+    if (spread.words > 0) {
+      writer = watch.place();
+      break;
+    }
+    spread = Measure(*after, gpu.memory());
+  }
+  after->PutBack(gpu.memory());
+  if (spread.words == 0) return result;
+
+  const bool is_float = IsFloat(suspect->instruction->type);
+  Place place{.kernel = request.entry,
+              .source = vgpu::SourceLocationOf(*suspect->function, *suspect->instruction),
+              .ptx = vgpu::PtxLocationOf(*suspect->function, *suspect->instruction),
+              .instruction = vgpu::TextOf(*suspect->function, *suspect->instruction)};
+  std::string message = fmt::format(
+      "what the kernel computes depends on the order in which threads run: in another order {} "
+      "4-byte words differ",
+      spread.words);
+  if (is_float) {
+    message +=
+        fmt::format(", by up to {:g}; the first is {:g} or {:g}", spread.largest,
+                    std::bit_cast<float>(spread.old_bits), std::bit_cast<float>(spread.new_bits));
+  } else {
+    message += fmt::format("; the first is 0x{:08x} or 0x{:08x}", spread.old_bits, spread.new_bits);
+  }
+  Finding finding{.kind = FindingKind::kNondeterministic,
+                  .severity = DefaultSeverity(FindingKind::kNondeterministic),
+                  .space = Space::kGlobal,
+                  .place = writer ? *writer : place,
+                  .message = std::move(message),
+                  .address = spread.allocation.address + spread.offset,
+                  .allocation = spread.allocation};
+  if (writer && !(writer->ptx.line == place.ptx.line)) {
+    finding.other = std::move(place);
+    finding.other_message = "this depends on the order";
+  }
+  sink.Add(std::move(finding));
+  return result;
+}
+
+}  // namespace kernelsmith::checkers

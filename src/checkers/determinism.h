@@ -1,0 +1,27 @@
+// Does what a launch computes depend on the order in which blocks, warps and atomics take their
+// turns? Runs it again in other orders that a GPU might take and compares all memory.
+//
+// Only kernels that could depend on it are run again: without atomics, volatile and the like, and
+// without a race (which the race checker finds), every order gives the same. Atomics on integers
+// whose result nobody uses commute.
+#pragma once
+
+#include "checkers/finding.h"
+#include "support/result.h"
+#include "vgpu/vgpu.h"
+
+namespace kernelsmith::checkers {
+
+struct DeterminismLimits {
+  uint64_t bytes = uint64_t{512} << 20;        // of all allocations: they are copied twice
+  uint64_t instructions = uint64_t{50} << 20;  // of warps, in the first run
+};
+
+// As gpu.Launch(request); memory and the result are those of that run. Nothing else may use the
+// memory meanwhile.
+Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
+                                                 const vgpu::LaunchRequest& request,
+                                                 FindingSink& sink,
+                                                 const DeterminismLimits& limits = {});
+
+}  // namespace kernelsmith::checkers
