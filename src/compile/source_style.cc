@@ -89,6 +89,17 @@ std::string OneLine(std::string text) {
   return text;
 }
 
+// Functions of the file's own scope that return tensors and are no helpers (static, inline).
+std::vector<std::string> FindTensorFunctions(const std::string& code) {
+  static const std::regex kDefinition(
+      R"re((?:^|\n)(?:(?:torch|at)::)?(?:Tensor|std::vector<(?:(?:torch|at)::)?Tensor>|std::tuple<[^;{}()]*>)\s+(\w+)\s*\([^;{}]*\)\s*\{)re");
+  std::vector<std::string> names;
+  for (std::sregex_iterator it(code.begin(), code.end(), kDefinition), end; it != end; ++it) {
+    names.push_back((*it)[1].str());
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string BlankComments(std::string_view text) {
@@ -180,6 +191,12 @@ Result<SourceStyle> StyleOf(std::string_view text, const std::string& file) {
       any = true;
     }
     if (any) return SourceStyle{CandidateStyle::kTorch, suffix + "}\n"};
+    // The cuda_sources of a load_inline pair: one function under its own name.
+    const std::vector<std::string> functions = FindTensorFunctions(code);
+    if (functions.size() == 1) {
+      return SourceStyle{CandidateStyle::kTorch,
+                         suffix + fmt::format("  m.def(\"{0}\", &{0});\n}}\n", functions[0])};
+    }
     return Error(ErrorKind::kInvalidInput,
                  Diagnostic{.where = {.file = file},
                             .message = "no PYBIND11_MODULE, no TORCH_LIBRARY and no function named "

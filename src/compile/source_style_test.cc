@@ -53,5 +53,20 @@ TEST(SourceStyle, NothingToCall) {
   EXPECT_FALSE(StyleOf("#include <torch/extension.h>\nint x;", "k.cu").ok());
 }
 
+TEST(SourceStyle, HalfOfALoadInlinePair) {
+  const std::string one =
+      "#include <torch/extension.h>\n"
+      "static torch::Tensor helper(torch::Tensor x) { return x; }\n"
+      "torch::Tensor declared_elsewhere(torch::Tensor x);\n"
+      "torch::Tensor add_cuda(torch::Tensor a,\n                       torch::Tensor b) {\n  "
+      "return a;\n}\n";
+  const auto style = StyleOf(one, "k.cu");
+  ASSERT_TRUE(style.ok()) << style.error().Format();
+  EXPECT_NE(style->suffix.find("m.def(\"add_cuda\", &add_cuda)"), std::string::npos);
+  // Two leave it open which is meant.
+  EXPECT_FALSE(
+      StyleOf(one + "std::vector<at::Tensor> other(at::Tensor x) { return {x}; }\n", "k.cu").ok());
+}
+
 }  // namespace
 }  // namespace kernelsmith

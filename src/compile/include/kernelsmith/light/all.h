@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "autograd.h"
 #include "cuda.h"
 #include "dispatch.h"
 #include "functions.h"
@@ -35,11 +36,6 @@ inline void synchronize(int64_t = -1) { C10_CUDA_CHECK(cudaDeviceSynchronize());
 namespace indexing {
 using namespace at::indexing;
 }
-namespace autograd {
-using Variable = at::Tensor;
-using variable_list = std::vector<at::Tensor>;
-using tensor_list = std::vector<at::Tensor>;
-}  // namespace autograd
 using autograd::Variable;
 struct NoGradGuard {
   NoGradGuard() {}

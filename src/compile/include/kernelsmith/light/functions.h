@@ -97,6 +97,9 @@ inline Tensor baddbmm(const Tensor& self, const Tensor& a, const Tensor& b, cons
                       const Scalar& alpha = 1) {
   return self.baddbmm(a, b, beta, alpha);
 }
+// A chain of products of matrices; repeated letters in one operand and "..." are unsupported.
+Tensor einsum(const std::string& equation, TensorList tensors);
+Tensor one_hot(const Tensor& self, int64_t classes = -1);
 inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
   return self.masked_fill(mask, value);
 }
