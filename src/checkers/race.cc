@@ -552,7 +552,8 @@ void RaceChecker::Write(Actor& actor, Cell& cell) {
   const bool read_past = IsPast(actor, cell.read);
   const bool other_read_past = IsPast(actor, cell.other_read);
   if (!write_past) Check(actor, cell.write, true);
-  if (!IsPast(actor, cell.other_write)) Check(actor, cell.other_write, true);
+  const bool other_past = IsPast(actor, cell.other_write);
+  if (!other_past) Check(actor, cell.other_write, true);
   if (!read_past) Check(actor, cell.read, false);
   if (!other_read_past) Check(actor, cell.other_read, false);
   if ((me.who & Entry::kStrong) == 0) {
@@ -560,7 +561,10 @@ void RaceChecker::Write(Actor& actor, Cell& cell) {
     return;
   }
   // Atomics and the like of other threads are no races, but later plain accesses must know them.
-  if (!write_past) cell.other_write = cell.write;
+  // Of those a plain one (such as the initialisation of a barrier) says more.
+  const bool plain = cell.write.stamp != 0 && (cell.write.who & Entry::kStrong) == 0;
+  const bool keeps_plain = !other_past && (cell.other_write.who & Entry::kStrong) == 0;
+  if (plain || (!write_past && !keeps_plain)) cell.other_write = cell.write;
   cell.write = me;
   if (read_past) cell.read = {};
   if (other_read_past) cell.other_read = {};

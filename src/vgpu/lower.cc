@@ -609,13 +609,47 @@ SourceLocation PtxLocationOf(const Function& function, const Instruction& instru
   return {function.module->file_name, location.ptx.line, location.ptx.column};
 }
 
+namespace {
+
+// Headers of CUDA, in which nobody looks for his own mistakes.
+bool IsToolkitHeader(std::string_view file) {
+  return file.find("/include/") != std::string_view::npos &&
+         (file.find("/cuda") != std::string_view::npos ||
+          file.find("/nvidia/") != std::string_view::npos ||
+          file.find("/targets/") != std::string_view::npos);
+}
+
+}  // namespace
+
+// What was inlined from CUDA's headers (atomics, shuffles, pipelines) has the place of the call.
+// The .loc of a call comes before that of the callee, so the chain is followed backwards.
 SourceLocation SourceLocationOf(const Function& function, const Instruction& instruction) {
   const CodeLocation& location = function.locations[instruction.location];
   if (location.loc < 0) return {};
-  const ptx::Loc& loc = function.syntax->locs[static_cast<size_t>(location.loc)];
-  const ptx::FileEntry* file = function.module->FindFile(loc.file);
-  if (file == nullptr) return {};
-  return {file->name, static_cast<int>(loc.line), static_cast<int>(loc.column)};
+  auto at = static_cast<size_t>(location.loc);
+  const std::vector<ptx::Loc>& locs = function.syntax->locs;
+  uint32_t file = locs[at].file;
+  uint32_t line = locs[at].line;
+  uint32_t column = locs[at].column;
+  bool inlined = locs[at].inlined;
+  while (inlined) {
+    const ptx::FileEntry* entry = function.module->FindFile(file);
+    if (entry == nullptr || !IsToolkitHeader(entry->name)) break;
+    file = locs[at].inlined_file;
+    line = locs[at].inlined_line;
+    column = locs[at].inlined_column;
+    inlined = false;
+    for (size_t before = at; before-- > 0;) {
+      const ptx::Loc& call = locs[before];
+      if (call.file != file || call.line != line || call.column != column) continue;
+      inlined = call.inlined;
+      at = before;
+      break;
+    }
+  }
+  const ptx::FileEntry* entry = function.module->FindFile(file);
+  if (entry == nullptr) return {};
+  return {entry->name, static_cast<int>(line), static_cast<int>(column)};
 }
 
 std::string TextOf(const Function& function, const Instruction& instruction) {
