@@ -33,6 +33,14 @@ std::string Environment(const std::string& name) {
   return value == nullptr ? "" : value;
 }
 
+// The names of the tensors among a call's arguments, lists taken apart: the graph's placeholders.
+void TensorNames(const std::vector<TaskArgument>& arguments, std::vector<std::string>* names) {
+  for (const TaskArgument& argument : arguments) {
+    if (argument.kind == TaskArgument::Kind::kTensor) names->push_back(argument.text);
+    if (argument.kind == TaskArgument::Kind::kList) TensorNames(argument.items, names);
+  }
+}
+
 struct Outcome {
   std::string verdict;
   std::string detail;
@@ -98,6 +106,7 @@ class Bench {
                                    .ptx_name = path.filename().string(),
                                    .results = task_graph.results,
                                    .mutated = task_graph.mutated};
+    TensorNames(task_graph.arguments, &equivalence.input_names);
     std::vector<std::vector<CallArgument>> arguments;
     for (const CaseTensors& each : values) {
       KS_TRY(std::vector<CallArgument> list, MakeCallArguments(task_graph, each));
