@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "graph/evaluate.h"
 
@@ -11,6 +12,127 @@ namespace kernelsmith {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kMaxGraphDegree = 1 << 20;
+
+// A bound on the degree of the graph's outputs as polynomials of its inputs; nothing where an
+// operator may divide or is no polynomial at all.
+std::optional<int64_t> PolynomialDegree(const Graph& graph) {
+  // Names without "aten." and the overload. The first list adds, moves, selects: its results have
+  // the degree of an operand; the second multiplies.
+  static const std::set<std::string_view> kKeep = {"add",
+                                                   "sub",
+                                                   "rsub",
+                                                   "neg",
+                                                   "sum",
+                                                   "mean",
+                                                   "cumsum",
+                                                   "view",
+                                                   "reshape",
+                                                   "_unsafe_view",
+                                                   "permute",
+                                                   "transpose",
+                                                   "t",
+                                                   "expand",
+                                                   "clone",
+                                                   "slice",
+                                                   "select",
+                                                   "cat",
+                                                   "stack",
+                                                   "squeeze",
+                                                   "unsqueeze",
+                                                   "relu",
+                                                   "maximum",
+                                                   "minimum",
+                                                   "clamp",
+                                                   "where",
+                                                   "index_select",
+                                                   "embedding",
+                                                   "gather",
+                                                   "scatter_add",
+                                                   "index_add",
+                                                   "abs",
+                                                   "_to_copy",
+                                                   "max_pool2d",
+                                                   "avg_pool2d",
+                                                   "avg_pool1d",
+                                                   "amax",
+                                                   "amin",
+                                                   "max",
+                                                   "min",
+                                                   "copy",
+                                                   "alias",
+                                                   "flip",
+                                                   "constant_pad_nd",
+                                                   "as_strided",
+                                                   "split",
+                                                   "index",
+                                                   "lift_fresh_copy",
+                                                   "max_pool2d_with_indices",
+                                                   "embedding_dense_backward",
+                                                   "argmax",
+                                                   "argmin",
+                                                   "topk",
+                                                   "sort",
+                                                   "full",
+                                                   "full_like",
+                                                   "zeros",
+                                                   "zeros_like",
+                                                   "ones_like",
+                                                   "arange",
+                                                   "scalar_tensor",
+                                                   "eq",
+                                                   "ne",
+                                                   "lt",
+                                                   "le",
+                                                   "gt",
+                                                   "ge",
+                                                   "logical_not",
+                                                   "logical_and",
+                                                   "bitwise_not",
+                                                   "detach"};
+  static const std::set<std::string_view> kMultiply = {
+      "mul", "mm", "bmm", "addmm", "baddbmm", "convolution", "dot", "mv", "matmul", "linear"};
+  std::vector<int64_t> degrees(graph.nodes.size(), 0);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.kind == NodeKind::kPlaceholder) {
+      degrees[i] = node.outputs[0] && IsFloat(node.outputs[0]->dtype) ? 1 : 0;
+      continue;
+    }
+    if (node.kind == NodeKind::kConstant) continue;
+    int64_t largest = 0;
+    int64_t total = 0;
+    const auto visit = [&](auto&& self, const Argument& argument) -> void {
+      if (const auto* ref = std::get_if<ValueRef>(&argument.value)) {
+        largest = std::max(largest, degrees[ref->node]);
+        total += degrees[ref->node];
+      }
+      if (const auto* list = std::get_if<Argument::List>(&argument.value)) {
+        for (const Argument& item : *list) self(self, item);
+      }
+    };
+    for (const Argument& argument : node.args) visit(visit, argument);
+    std::string_view name = node.op;
+    if (name.starts_with("aten.")) name.remove_prefix(5);
+    name = name.substr(0, name.find('.'));
+    const bool by_constant = name == "div" && node.args.size() > 1 &&
+                             !std::holds_alternative<ValueRef>(node.args[1].value);
+    if (kKeep.contains(name) || by_constant) {
+      degrees[i] = largest;
+    } else if (kMultiply.contains(name)) {
+      degrees[i] = total;
+    } else if (name == "pow" && node.args.size() > 1 &&
+               std::holds_alternative<int64_t>(node.args[1].value) &&
+               std::get<int64_t>(node.args[1].value) >= 0) {
+      degrees[i] = largest * std::get<int64_t>(node.args[1].value);
+    } else {
+      return std::nullopt;
+    }
+    if (degrees[i] > kMaxGraphDegree) return std::nullopt;
+  }
+  return *std::max_element(degrees.begin(), degrees.end());
+}
 
 // What is known of one element after some draws.
 struct Element {
@@ -87,6 +209,7 @@ class Comparer {
     report_.kernel_duration += run.duration;
     report_.lane_operations += run.lane_operations;
     report_.notes = run.notes;
+    decisions_ += run.decisions;
     ++report_.draws;
     if (run.failure) {
       failure_ = run.failure->message;
@@ -200,17 +323,22 @@ class Comparer {
                       : different ? Equality::kDifferent
                                   : Equality::kInconclusive;
     if (!all_equal) report_.reason = Reason(different);
-    // A difference of rational functions of degree d vanishes at random arguments with a chance of
-    // 2d/q at most, in each element of the output.
+    // The difference of n/d, as the kernel has it, and the graph's polynomial g vanishes at random
+    // arguments with a chance of (deg n + deg d + deg g)/q at most, in each element.
     constexpr uint32_t kUnbounded =
         kTranscendental | kUninterpreted | kUnrecognised | kNonResidueP | kNonResidueQ;
     int64_t count = 0;
     for (const auto& output : elements_) count += static_cast<int64_t>(output.size());
-    if (all_equal && (history_ & kUnbounded) == 0 && degree_ < (int64_t{1} << 29)) {
-      const double bound = static_cast<double>(count) * 2 *
-                           static_cast<double>(std::max<int64_t>(degree_, 1)) /
+    const std::optional<int64_t> graph_degree = PolynomialDegree(graph_);
+    if (all_equal && graph_degree && (history_ & kUnbounded) == 0 && degree_ < (int64_t{1} << 29)) {
+      const double bound = static_cast<double>(count) *
+                           static_cast<double>(2 * degree_ + *graph_degree) /
                            static_cast<double>(kQ);
       if (bound < 1e-6) report_.bound = bound;
+    }
+    if (decisions_ > 0) {
+      report_.assumptions.emplace_back(
+          "comparisons, maxima and branches fell as they did for the drawn floats");
     }
     if ((history_ & kMaskedExp) != 0) {
       report_.assumptions.push_back(
@@ -254,6 +382,7 @@ class Comparer {
   EquivalenceReport report_;
   std::vector<std::vector<Element>> elements_;
   uint32_t history_ = 0;
+  uint64_t decisions_ = 0;
   int64_t degree_ = 0;  // the largest of a proved element
   std::string failure_;
 };

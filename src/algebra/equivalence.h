@@ -48,6 +48,7 @@ struct SymbolicRun {
   std::vector<std::vector<int64_t>> degrees;
   // Instructions on bits of floats that no rule knows, with their source lines.
   std::vector<std::string> notes;
+  uint64_t decisions = 0;        // of floats that depend on inputs
   uint64_t lane_operations = 0;  // float operations on shadows
   std::chrono::nanoseconds duration{0};
 };

@@ -36,6 +36,7 @@ Cell InverseCell(const Algebra& algebra, const Cell& x, double v, CellKind kind)
 bool ShadowObserver::Less(const Cell& x, double vx, const Cell& y, double vy,
                           bool* near_tie) const {
   *near_tie = false;
+  decisions_ += (x.flags & y.flags & kRational) == 0;
   const double width = algebra_.tie_width() * (static_cast<double>(x.m) + y.m);
   if (std::fabs(vx - vy) > width) return vx < vy;
   return DecideLess(ToSymbolic(x, vx), ToSymbolic(y, vy), near_tie);
@@ -264,6 +265,7 @@ void ShadowObserver::Compare(const Instruction& in, const Row& row, uint32_t mas
     ForLanes(mask, [&](int i) {
       bool near_tie = false;
       if (equality) {
+        decisions_ += (x.at(i).flags & y.at(i).flags & kRational) == 0;
         DecideEqual(ToSymbolic(x.at(i), x.v[i]), ToSymbolic(y.at(i), y.v[i]), &near_tie);
       } else {
         (void)Less(x.at(i), x.v[i], y.at(i), y.v[i], &near_tie);

@@ -30,6 +30,7 @@ class ShadowObserver final : public vgpu::Observer {
   Cell ConstantCell(uint64_t bits, CellKind kind);
 
   uint64_t lane_operations() const { return lane_operations_; }
+  uint64_t decisions() const { return decisions_; }  // between values of which one is no constant
   // What no rule knows: "and.b32 at softmax.cu:12", in order of first occurrence.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -187,6 +188,7 @@ class ShadowObserver final : public vgpu::Observer {
   std::vector<std::string> notes_;
   std::map<const vgpu::Instruction*, bool> noted_;
   uint64_t lane_operations_ = 0;
+  mutable uint64_t decisions_ = 0;
   uint64_t shared_window_ = 0;
   uint64_t local_window_ = 0;
   int wmma_step_ = 0;  // elements of the fragment that were accessed already

@@ -297,6 +297,7 @@ Result<SymbolicRun> RunSymbolically(const SymbolicRunRequest& request, const Alg
   SymbolicRun run{.failure = outcome.failure,
                   .unwritten = outcome.unwritten,
                   .notes = plan.shadows().notes(),
+                  .decisions = plan.shadows().decisions(),
                   .lane_operations = plan.shadows().lane_operations()};
   if (!plan.unsupported().empty() && !run.failure) {
     run.failure = {.message = plan.unsupported()};
