@@ -1,6 +1,7 @@
 // Algebraic equivalence of candidates with their tasks: verdict, time and shadow operations a
 // second for each, medians over all.
-//   algebra_bench [--dtype NAME] [--work N] [FILE.cu ...]     default: all of kernels/
+//   algebra_bench [--dtype NAME] [--work N] [--expect VERDICT] [FILE.cu ...]
+// Without files: all of kernels/. With --expect the exit code says whether all got that verdict.
 // A file's folder is the name of its task; a first line that begins with "// Backward" means the
 // backward pass. `FILE.cu=TASK` names another task.
 #include <fmt/format.h>
@@ -159,12 +160,15 @@ class Bench {
 int Main(int argc, char** argv) {
   std::string dtype = "task";
   int64_t work = 2'000'000;
+  std::string expected;
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--dtype") == 0 && i + 1 < argc) {
       dtype = argv[++i];
     } else if (std::strcmp(argv[i], "--work") == 0 && i + 1 < argc) {
       work = std::atoll(argv[++i]);
+    } else if (std::strcmp(argv[i], "--expect") == 0 && i + 1 < argc) {
+      expected = argv[++i];
     } else {
       paths.emplace_back(argv[i]);
     }
@@ -202,7 +206,8 @@ int Main(int argc, char** argv) {
   }
   for (const auto& [verdict, count] : verdicts) fmt::print("{} {}\n", count, verdict);
   fmt::print("median {:.2f} s\n", Median(times));
-  return 0;
+  if (expected.empty()) return 0;
+  return verdicts[expected] == static_cast<int>(paths.size()) ? 0 : 1;
 }
 
 }  // namespace
