@@ -39,6 +39,20 @@ bool IsInLoop(const vgpu::Function& function, const vgpu::Instruction& in) {
   return false;
 }
 
+// The first guess of a loop with compare-and-swap may be stale or torn, the swap finds out: CUDA's
+// guide makes other atomics from atomicCAS by `old = *address`.
+bool IsGuessOfSwap(const vgpu::Function& function, const vgpu::Instruction& load) {
+  for (const vgpu::Instruction* in = &load + 1; in < function.code.data() + function.code.size();
+       ++in) {
+    if (in->op == Op::kAtom && static_cast<vgpu::AtomicOp>(in->variant) == vgpu::AtomicOp::kCas &&
+        in->address == load.address && in->a == load.a && in->offset == load.offset &&
+        in->space == load.space && in->bytes == load.bytes) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 // What the checker needs to know of an instruction.
@@ -360,7 +374,8 @@ const RaceChecker::Site& RaceChecker::SiteOf(const vgpu::WarpView& warp,
     case Op::kMbarrier: {
       const auto op = static_cast<vgpu::MbarrierOp>(in.variant);
       site->writes = true;
-      site->is_atomic = op != vgpu::MbarrierOp::kInit && op != vgpu::MbarrierOp::kInval;
+      // Nobody may use it before it is made; inval comes after the last use by the barrier's count.
+      site->is_atomic = op != vgpu::MbarrierOp::kInit;
       site->releases = op == vgpu::MbarrierOp::kArrive || op == vgpu::MbarrierOp::kArriveDrop ||
                        op == vgpu::MbarrierOp::kArriveExpect ||
                        op == vgpu::MbarrierOp::kArriveDropExpect;
@@ -379,7 +394,8 @@ const RaceChecker::Site& RaceChecker::SiteOf(const vgpu::WarpView& warp,
       site->ignored = in.space == vgpu::MemorySpace::kLocal;
       break;
   }
-  const bool strong = site->is_atomic || (in.is_volatile && in.op != Op::kMbarrier);
+  const bool strong = site->is_atomic || (in.is_volatile && in.op != Op::kMbarrier) ||
+                      (in.op == Op::kLoad && IsGuessOfSwap(function, in));
   if (strong) site->flags |= Entry::kStrong;
   if (strong && semantics == ptx::Semantics::kVolatile) site->flags |= Entry::kVolatile;
   site->scope = scope == ptx::Scope::kCta ? SyncScope::kBlock : SyncScope::kDevice;
@@ -500,6 +516,14 @@ bool RaceChecker::IsPast(const Actor& actor, const Entry& entry) const {
                               stamp.clock);
 }
 
+// An atomic that read the word and happens before this access came after all atomics before it in
+// the word's own order: the last block of a reduction may reset the counter of the tickets.
+bool RaceChecker::Observed(const Actor& actor, const Cell& cell) const {
+  return (cell.write.who & cell.other_write.who & Entry::kStrong) != 0 &&
+         sites_[cell.write.site]->is_atomic && sites_[cell.write.site]->reads &&
+         IsPast(actor, cell.write);
+}
+
 // The entry and the access conflict, one of them writes, and nothing orders them: is that a race?
 void RaceChecker::Check(Actor& actor, const Entry& entry, bool entry_writes) {
   bool volatile_pair = false;
@@ -525,8 +549,13 @@ void RaceChecker::Read(Actor& actor, Cell& cell) {
       cell.write.stamp < launch_->first_stamp) {
     return;
   }
-  if (cell.write.stamp != 0 && !IsPast(actor, cell.write)) Check(actor, cell.write, true);
-  if (cell.other_write.stamp != 0 && !IsPast(actor, cell.other_write)) {
+  // What a waiting loop of this thread has seen may be read again.
+  const bool waited = cell.read.thread() == actor.thread && sites_[cell.read.site]->in_loop &&
+                      (me.who & Entry::kVolatile) != 0;
+  if (cell.write.stamp != 0 && !waited && !IsPast(actor, cell.write)) {
+    Check(actor, cell.write, true);
+  }
+  if (cell.other_write.stamp != 0 && !IsPast(actor, cell.other_write) && !Observed(actor, cell)) {
     Check(actor, cell.other_write, true);
   }
   if (IsPast(actor, cell.read)) {
@@ -553,7 +582,7 @@ void RaceChecker::Write(Actor& actor, Cell& cell) {
   const bool other_read_past = IsPast(actor, cell.other_read);
   if (!write_past) Check(actor, cell.write, true);
   const bool other_past = IsPast(actor, cell.other_write);
-  if (!other_past) Check(actor, cell.other_write, true);
+  if (!other_past && !Observed(actor, cell)) Check(actor, cell.other_write, true);
   if (!read_past) Check(actor, cell.read, false);
   if (!other_read_past) Check(actor, cell.other_read, false);
   if ((me.who & Entry::kStrong) == 0) {

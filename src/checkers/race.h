@@ -64,6 +64,7 @@ class RaceChecker final : public Checker {
   void Read(Actor& actor, Cell& cell);
   void Write(Actor& actor, Cell& cell);
   bool IsPast(const Actor& actor, const Entry& entry) const;
+  bool Observed(const Actor& actor, const Cell& cell) const;
   void Check(Actor& actor, const Entry& entry, bool entry_writes);
   void Report(Actor& actor, const Entry& entry, bool entry_writes, bool volatile_pair);
   bool WritesSameValue(const Actor& actor, const Entry& entry) const;

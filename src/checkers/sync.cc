@@ -216,7 +216,7 @@ class SyncChecker final : public Checker {
     const vgpu::Dim3 thread = Unflatten(example, current_->block);
     message += fmt::format(", for example thread ({},{},{})", thread.x, thread.y, thread.z);
     sink().Add({.kind = FindingKind::kBarrierDivergence,
-                .severity = error ? Severity::kError : Severity::kWarning,
+                .severity = error ? Severity::kError : Severity::kNote,
                 .place = first.place,
                 .message = std::move(message)});
   }

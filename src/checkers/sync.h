@@ -8,7 +8,7 @@
 // - threads that left the kernel at once (`if (i >= n) return;`): PTX defines that an exiting
 // thread
 //   counts as arrived, CUDA's guide says the barrier waits for all non-exited threads, and at the
-//   same time forbids it in conditions that differ: a warning.
+//   same time forbids it in conditions that differ: a note.
 // Named barriers with a thread count may be reached from different places: that is what they are
 // for.
 //

@@ -68,7 +68,7 @@ TEST_F(SyncTest, PartOfTheBlock) {
   EXPECT_THAT(Find("@%p0 bra J;\nbar.sync 0;\nJ: st.global.u32 [%rd1], %r0;"),
               ElementsAre(HasSubstr("barrier_divergence error 2: only 32 of 64 threads")));
   EXPECT_THAT(Find("@%p0 bra END;\nbar.sync 0;"),
-              ElementsAre(HasSubstr("barrier_divergence warning 2: only 32 of 64 threads")));
+              ElementsAre(HasSubstr("barrier_divergence note 2: only 32 of 64 threads")));
 }
 
 TEST_F(SyncTest, CountsThatDiffer) {

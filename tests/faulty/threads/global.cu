@@ -224,6 +224,34 @@ KERNEL last_block_all_good(int* a, int* b, int n) {
   if (last) b[2048 + threadIdx.x] = b[64 + threadIdx.x] + b[64 + n + threadIdx.x];
 }
 
+// -- an atomic made of compare-and-swap, as CUDA's guide does it; the plain store beside it is wrong
+__device__ void AtomicMaxBySwap(int* at, int value) {
+  int old = *at, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(at, assumed, max(value, assumed));
+  } while (assumed != old);
+}
+KERNEL swap_bad(int* a, int* b, int) {
+  AtomicMaxBySwap(&b[0], a[GLOBAL_ID]);
+  if (threadIdx.x == 0) b[0] = 0;  // EXPECT: race
+}
+KERNEL swap_good(int* a, int* b, int) { AtomicMaxBySwap(&b[0], a[GLOBAL_ID]); }
+
+// -- the counter of the tickets, set back by the last block
+KERNEL reset_bad(int* a, int* b, int) {
+  if (threadIdx.x != 0) return;
+  const int ticket = atomicAdd(&b[0], 1);
+  b[64 + ticket] = a[0];
+  b[0] = 0;  // EXPECT: race
+}
+KERNEL reset_good(int* a, int* b, int) {
+  if (threadIdx.x != 0) return;
+  const int ticket = atomicAdd(&b[0], 1);
+  b[64 + ticket] = a[0];
+  if (ticket == gridDim.x - 1) b[0] = 0;
+}
+
 // -- a lock
 KERNEL lock_bad(int* a, int* b, int) {
   if (threadIdx.x != 0) return;

@@ -58,6 +58,7 @@ __device__ bool Push(Queue* queue, Cell* cells, unsigned value) {
     if (turn == 0) {
       const unsigned old = atomicCAS(&queue->tail, position, position + 1);
       if (old == position) {
+        __threadfence();  // acquires the cell from the one who emptied it
         cell->value = value;
         __threadfence();
         atomicExch(&cell->sequence, position + 1);
@@ -127,6 +128,7 @@ __global__ void UseStack(unsigned long long* head, int* next, int* owned, int ro
       old = seen;
     }
     // Between pop and push the node is ours alone.
+    __threadfence();
     owned[node] = owned[node] + 1;
     __threadfence();
     old = *reinterpret_cast<volatile unsigned long long*>(head);

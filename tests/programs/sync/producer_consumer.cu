@@ -48,6 +48,7 @@ __global__ void Ring(int count, long long* sums) {
       }
       __threadfence_block();
       sum = sum * 7 % 1000000007 + slots[i % kSlots][31 - lane];
+      __threadfence_block();
       __syncwarp();
       if (lane == 0) flags[i % kSlots] = 0;
       __syncwarp();
