@@ -42,12 +42,20 @@ bool IsInLoop(const vgpu::Function& function, const vgpu::Instruction& in) {
 // The first guess of a loop with compare-and-swap may be stale or torn, the swap finds out: CUDA's
 // guide makes other atomics from atomicCAS by `old = *address`.
 bool IsGuessOfSwap(const vgpu::Function& function, const vgpu::Instruction& load) {
-  for (const vgpu::Instruction* in = &load + 1; in < function.code.data() + function.code.size();
-       ++in) {
+  std::vector<vgpu::Operand> holders{load.d};  // registers with the value
+  const auto holds = [&](vgpu::Operand operand) {
+    return operand.exists() && std::find(holders.begin(), holders.end(), operand) != holders.end();
+  };
+  for (const vgpu::Instruction* in = &load + 1;
+       !holders.empty() && in < function.code.data() + function.code.size(); ++in) {
     if (in->op == Op::kAtom && static_cast<vgpu::AtomicOp>(in->variant) == vgpu::AtomicOp::kCas &&
-        in->address == load.address && in->a == load.a && in->offset == load.offset &&
-        in->space == load.space && in->bytes == load.bytes) {
+        in->bytes == load.bytes && holds(in->b)) {
       return true;
+    }
+    if (in->op == Op::kMov && holds(in->a)) {
+      holders.push_back(in->d);
+    } else {
+      std::erase(holders, in->d);
     }
   }
   return false;

@@ -26,6 +26,7 @@ __global__ void Build(Tree* tree, const float* px, const float* py) {
     volatile int* slot = &tree->child[node * 4 + quarter];
     const int child = *slot;
     if (child >= kBodies) {  // walk down
+      __threadfence();       // what is below was written before it was shown
       half *= 0.5f;
       cx += x >= cx ? half : -half;
       cy += y >= cy ? half : -half;
