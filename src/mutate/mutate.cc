@@ -62,7 +62,14 @@ void ForDeviceTokens(const Source& source,
                      const std::function<void(size_t, const Function&)>& visit) {
   for (const Function& function : source.functions()) {
     if (!function.device) continue;
-    for (size_t i = function.body.begin; i < function.body.end; ++i) visit(i, function);
+    for (size_t i = function.body.begin; i < function.body.end; ++i) {
+      // Shapes of arrays in shared memory are layout: another padding is no mistake. small_shared
+      // has them to itself.
+      if (source.Is(i, "__shared__")) {
+        while (i < function.body.end && !source.Is(i, ";")) ++i;
+      }
+      visit(i, function);
+    }
   }
 }
 

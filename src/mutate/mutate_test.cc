@@ -112,6 +112,16 @@ TEST(Mutate, EachOperatorOfTheHost) {
   }
 }
 
+TEST(Mutate, PaddingOfSharedMemoryIsNoMistake) {
+  const std::string source = Kernel("__shared__ float s[32][32 + 1], t[8]; f();");
+  for (const char* name : {"shifted_index", "lost_term", "wrong_integer", "flipped_sign"}) {
+    EXPECT_TRUE(All(source, name).empty()) << name;
+  }
+  EXPECT_EQ(All(source, "small_shared"),
+            Kernels({"__shared__ float s[32 - 1][32 + 1], t[8]; f();",
+                     "__shared__ float s[32][32 + 1], t[8 - 1]; f();"}));
+}
+
 TEST(Mutate, HalfAccumulationBringsItsHeader) {
   EXPECT_EQ(All("#include <a.h>\n" + Kernel("float s = 0; s += a * b;"), "half_accumulation"),
             std::vector<std::string>{

@@ -129,14 +129,15 @@ void WrongShuffle(const Source& source, Sites& sites) {
 
 // Shared memory that is too small by one.
 void SmallShared(const Source& source, Sites& sites) {
-  ForDeviceTokens(source, [&](size_t i, const Function&) {
-    if (!source.Is(i, "__shared__")) return;
-    for (size_t j = i; j < source.size() && !source.Is(j, ";"); ++j) {
-      if (!source.Is(j, "[") || source.Partner(j) <= j + 1) continue;
-      sites.Insert(source.Partner(j), " - 1");
-      return;
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (!source.Is(i, "__shared__")) continue;
+    for (; i < source.size() && !source.Is(i, ";"); ++i) {
+      if (!source.Is(i, "[") || source.Partner(i) <= i + 1) continue;
+      sites.Insert(source.Partner(i), " - 1");
+      // The first side alone; other variables of the same declaration follow a comma.
+      while (i + 1 < source.size() && !source.Is(i + 1, ",") && !source.Is(i + 1, ";")) ++i;
     }
-  });
+  }
 }
 
 }  // namespace
