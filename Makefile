@@ -3,7 +3,7 @@
 BUILD := build
 JOBS ?= $(shell nproc)
 
-.PHONY: run test build setup check bench fuzz asan tsan install clean
+.PHONY: run test build setup check bench mutants fuzz asan tsan install clean
 
 # Sets up, builds, and does the main job on embedded defaults.
 run: build
@@ -35,6 +35,11 @@ bench: build
 	$(BUILD)/bench/ks_engine_bench
 	$(BUILD)/bench/ks_tensor_bench
 	$(BUILD)/bench/ks_plan_bench 12
+
+# The verifier on every right kernel of kernels/ and MUTANTS mutants of each: an hour or two. Goes on where it was stopped.
+MUTANTS ?= 16
+mutants: build
+	$(BUILD)/kernelsmith mutants --per-kernel $(MUTANTS) --jobs $(JOBS) --output $(BUILD)/mutants
 
 # Fuzzers, FUZZ_SECONDS each, with sanitizers. What they find is left in the current folder.
 FUZZ_SECONDS ?= 600
