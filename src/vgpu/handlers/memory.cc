@@ -161,7 +161,8 @@ void CpAsync(Warp& w, const Instruction& in, uint32_t mask) {
     LaneArray<uint64_t> host;
     uint32_t found = same;
     if (length == bytes) {
-      if (!Translate(w, in, MemorySpace::kGlobal, AccessKind::kLoad, found, bytes, from, host)) {
+      LaneArray<uint64_t> source = from;  // Translate changes the addresses of other lanes
+      if (!Translate(w, in, MemorySpace::kGlobal, AccessKind::kLoad, found, bytes, source, host)) {
         found = 0;
       }
     } else {
