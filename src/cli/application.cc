@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "cli/commands.h"
 #include "cli/version.h"
@@ -125,6 +126,14 @@ int UsageError(Session& session, const CLI::App& app, const CLI::ParseError& err
   return kExitUsage;
 }
 
+// Programs under `run` and traced candidates have a virtual GPU of their own: the choice reaches
+// all of them by the environment.
+void ExportEngine(const Session& session) {
+  if (!session.engine.empty()) ::setenv("KERNELSMITH_ENGINE", session.engine.c_str(), 1);
+  if (session.parallel_atomics) ::setenv("KERNELSMITH_PARALLEL_ATOMICS", "1", 1);
+  if (session.verbose) ::setenv("KERNELSMITH_VERBOSE", "1", 1);
+}
+
 }  // namespace
 
 int RunApplication(const std::vector<std::string>& arguments, Session& session) {
@@ -142,6 +151,11 @@ int RunApplication(const std::vector<std::string>& arguments, Session& session) 
       ->capture_default_str();
   app.add_option("--seed", session.seed_option,
                  "Seed of everything random; default: a fresh one, shown in the report");
+  app.add_option("--engine", session.engine,
+                 "What runs kernels: auto (compiles those that run long), jit, interpreter")
+      ->check(CLI::IsMember({"auto", "jit", "interpreter"}));
+  app.add_flag("--parallel-atomics", session.parallel_atomics,
+               "Run blocks on all processors even where the order of atomics shows");
   AddCommands(app, session);
 
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
@@ -153,6 +167,7 @@ int RunApplication(const std::vector<std::string>& arguments, Session& session) 
   } catch (const CLI::ParseError& error) {
     return UsageError(session, app, error, arguments);
   }
+  ExportEngine(session);
   const Result<ExitCode> result = session.action();
   if (!result.ok()) {
     PrintError(session, result.error());

@@ -130,11 +130,16 @@ void AddRun(CLI::App& app, Session& session) {
   // they shape only what kernelsmith itself has to say: its errors.
   command->add_flag("--json", session.json, "Errors of kernelsmith as one JSON document");
   command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
-  command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");
+  command->add_flag("-v,--verbose", session.verbose, "Say which kernels are compiled, or why not");
+  command->add_option("--engine", session.engine, "What runs kernels: auto, jit, interpreter")
+      ->check(CLI::IsMember({"auto", "jit", "interpreter"}));
+  command->add_flag("--parallel-atomics", session.parallel_atomics,
+                    "Run blocks on all processors even where the order of atomics shows");
   command->add_option("--color", session.color, "When to use colours in errors");
   command->add_option("--seed", session.seed_option, "Taken as by every command; no effect here");
   command->footer(
-      "Environment: KERNELSMITH_GPU and KERNELSMITH_WATCHDOG_S are the options above;\n"
+      "Environment: KERNELSMITH_GPU, KERNELSMITH_WATCHDOG_S and KERNELSMITH_ENGINE are the options "
+      "above;\n"
       "KERNELSMITH_PATIENCE_MS (1000): how long a launch waits for its kernel before the host goes "
       "on\n"
       "by itself; KERNELSMITH_QUIET=1: no messages of kernelsmith; KERNELSMITH_LIB_DIR: where\n"

@@ -26,6 +26,8 @@ struct Session {
   bool verbose = false;
   std::string color = "auto";  // auto, always, never
   std::optional<uint64_t> seed_option;
+  std::string engine;  // of the virtual GPU; empty: as the environment says
+  bool parallel_atomics = false;
 
   // The outside world; tests put fakes here.
   std::ostream& out;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -263,6 +264,8 @@ struct Kernel {
   uint32_t dynamic_shared_offset = 0;
   uint32_t local_bytes = 0;   // per thread, if bounded_stack
   bool bounded_stack = true;  // no recursion, no indirect calls, no alloca
+  mutable std::shared_ptr<void> compiled;  // compiled code: see engine.h
+  mutable std::mutex compiled_mutex;       // guards it
 };
 
 // For messages: "kernel.ptx:12" with the instruction's text.

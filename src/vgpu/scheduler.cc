@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "vgpu/warp.h"
 
@@ -102,6 +103,11 @@ Step GiveWay(Warp& w) {
   return Step::kReselect;
 }
 
+bool AtEntry(const Warp& w) {
+  return w.entries != nullptr && w.active == kFullMask && w.frame->depth == 0 &&
+         w.entries[w.pc] >= 0;
+}
+
 Step Jump(Warp& w, uint32_t target) {
   const bool back = target <= w.pc;
   w.pc = target;
@@ -109,7 +115,7 @@ Step Jump(Warp& w, uint32_t target) {
     StorePcs(w, w.active, w.pc);
     return GiveWay(w);
   }
-  if (target < w.merge_pc) return Step::kContinue;
+  if (target < w.merge_pc && !AtEntry(w)) return Step::kContinue;
   StorePcs(w, w.active, w.pc);
   return Step::kReselect;
 }
@@ -309,6 +315,7 @@ WarpOutcome Run(Warp& w) {
       if (ReleaseWarpSync(w, false)) continue;
       return WarpOutcome::kWaiting;
     }
+    if (!std::exchange(w.skip_entry, false) && AtEntry(w)) return WarpOutcome::kEntry;
     const Instruction* code = w.frame->function->code.data();
     uint64_t warp_instructions = 0;
     uint64_t lane_instructions = 0;

@@ -26,6 +26,13 @@ namespace kernelsmith::vgpu {
 class DeviceHeap;
 class Observer;
 
+// What runs kernels. Both give the same results, bit for bit; observers need the interpreter.
+enum class Engine : uint8_t {
+  kAuto,         // the interpreter, until a kernel has cost as much as compiling it does
+  kJit,          // compiled code wherever possible
+  kInterpreter,
+};
+
 struct LaunchRequest {
   LoadedModule* module = nullptr;
   std::string entry;
@@ -51,7 +58,10 @@ struct LaunchStatistics {
 
 struct LaunchResult {
   std::optional<Fault> fault;  // the kernel ended early because of this
-  LaunchStatistics statistics;
+  LaunchStatistics statistics;  // instructions: those that the interpreter ran
+  bool compiled = false;        // some of it ran as compiled code
+  double compile_ms = 0;        // spent on compiling in this launch
+  std::string fallback;         // why compiled code was wanted and not used
 };
 
 class VirtualGpu {
@@ -66,6 +76,12 @@ class VirtualGpu {
     uint64_t clock_hz = 1'980'000'000;  // what clock64 counts by
     // All that can run only spins for so long: the launch ends with kNoProgress. Zero: never.
     std::chrono::milliseconds watchdog{20'000};
+    Engine engine = Engine::kAuto;
+    // Threads that compiled blocks run on; 0: one a processor.
+    uint32_t threads = 0;
+    // Blocks run in order, one after the other, where the order could show: float atomics, atomics
+    // whose old value is used, printf. True: on all threads nevertheless.
+    bool parallel_atomics = false;
     // What printf of kernels writes. Called in order, on the launching thread.
     std::function<void(std::string_view)> print;
   };

@@ -122,6 +122,10 @@ struct alignas(64) Warp {
   bool tracked = false;                // frames have shadows
   std::vector<uint8_t> defined_local;  // shadow of `local`; see WarpView
 
+  // Where compiled code could go on, by pc of the entry (-1: nowhere); null: there is none.
+  const int32_t* entries = nullptr;
+  bool skip_entry = false;  // not at the next selection: it was tried
+
   MemoryWindow window;      // the global allocation used last
   MemoryWindow old_window;  // and the one before
   uint64_t warp_instructions = 0;
@@ -173,6 +177,8 @@ struct Block {
   std::array<BarrierState, kBarriers> barriers;
   uint32_t finished_warps = 0;
   uint32_t next_warp = 0;
+  bool fresh = false;                              // compiled code has not begun
+  std::shared_ptr<struct CompiledBlock> compiled;  // runner_compiled.cc
 };
 
 struct LaunchState {
@@ -252,6 +258,7 @@ enum class WarpOutcome : uint8_t {
   kWaiting,   // all lanes wait at a barrier
   kSpinning,  // gave way: its loops see nothing new
   kQuantum,   // gave way: ran long enough
+  kEntry,     // all lanes are together where compiled code can go on
   kFault,
 };
 

@@ -1,0 +1,324 @@
+#include "vgpu/engine.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "vgpu/jit/abi.h"
+#include "vgpu/runner.h"
+
+namespace kernelsmith::vgpu {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What a kernel may cost in the interpreter before it is compiled: about what compiling costs, so
+// that a wrong guess costs at most twice the best choice.
+constexpr double kInterpretedMs = 30;
+
+// ---- the compiler's library
+
+struct Library {
+  jit::CompileFunction compile = nullptr;
+  std::string why;
+};
+
+Library LoadLibrary() {
+  constexpr const char* kFile = "libkernelsmith-jit.so";
+  std::vector<std::filesystem::path> places;
+  if (const char* given = std::getenv("KERNELSMITH_JIT_LIBRARY")) places.emplace_back(given);
+  // Beside the library or program that this code is part of, or in lib/kernelsmith of a folder
+  // above it.
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<const void*>(&RunGrid), &self) != 0 && self.dli_fname != nullptr) {
+    std::error_code ignored;
+    std::filesystem::path file = std::filesystem::canonical(self.dli_fname, ignored);
+    if (ignored) file = std::filesystem::read_symlink("/proc/self/exe", ignored);
+    places.push_back(file.parent_path() / kFile);
+    for (std::filesystem::path at = file.parent_path(); at.has_relative_path();
+         at = at.parent_path()) {
+      places.push_back(at / "lib" / "kernelsmith" / kFile);
+    }
+  }
+  for (const std::filesystem::path& place : places) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(place, ignored)) continue;
+    void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return {nullptr, ::dlerror()};
+    void* symbol = ::dlsym(handle, jit::kCompileSymbol);
+    if (symbol == nullptr) return {nullptr, place.string() + " is no compiler of kernels"};
+    return {reinterpret_cast<jit::CompileFunction>(symbol), {}};
+  }
+  return {nullptr, std::string(kFile) + " was not found"};
+}
+
+const Library& CompilerLibrary() {
+  static const Library library = LoadLibrary();
+  return library;
+}
+
+// ---- compiled kernels, by block shape; kept with the kernel
+
+struct Compiled {
+  std::unique_ptr<jit::CompiledKernel> kernel;
+  std::string why;  // there is none
+  bool tried = false;
+  double interpreted_ms = 0;
+};
+
+struct CompiledShapes {
+  std::mutex mutex;
+  std::map<std::array<uint32_t, 3>, Compiled> shapes;
+};
+
+Compiled& CompiledOf(const LaunchState& launch, CompiledShapes& all) {
+  const Dim3 block = launch.request.block;
+  return all.shapes[{block.x, block.y, block.z}];
+}
+
+CompiledShapes& ShapesOf(const Kernel& kernel) {
+  std::lock_guard lock(kernel.compiled_mutex);
+  if (kernel.compiled == nullptr) kernel.compiled = std::make_shared<CompiledShapes>();
+  return *static_cast<CompiledShapes*>(kernel.compiled.get());
+}
+
+void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result) {
+  compiled.tried = true;
+  const Library& library = CompilerLibrary();
+  if (library.compile == nullptr) {
+    compiled.why = library.why;
+    return;
+  }
+  const jit::CompileRequest request{
+      .kernel = launch.kernel,
+      .block = launch.request.block,
+      .parameter_bytes = static_cast<uint32_t>(launch.request.parameters.size()),
+      .helpers = RunnerHelpers()};
+  compiled.kernel.reset(library.compile(request, &compiled.why));
+  if (compiled.kernel != nullptr) result.compile_ms = compiled.kernel->compile_ms;
+}
+
+// ---- threads
+
+// Threads that stay: a launch may take less time than starting one.
+class Pool {
+ public:
+  explicit Pool(uint32_t threads) : process_(::getpid()) {
+    for (uint32_t i = 0; i < threads; ++i) {
+      std::thread([this] { Work(); }).detach();
+    }
+  }
+
+  // Runs work(1) ... work(count) on other threads and work(0) on this one.
+  void Run(uint32_t count, const std::function<void(uint32_t)>& work) {
+    {
+      std::lock_guard lock(mutex_);
+      work_ = &work;
+      next_ = 1;
+      count_ = count;
+      left_ = count;
+    }
+    wake_.notify_all();
+    work(0);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return left_ == 0; });
+    work_ = nullptr;
+  }
+
+  pid_t process() const { return process_; }
+
+ private:
+  void Work() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      wake_.wait(lock, [&] { return work_ != nullptr && next_ <= count_; });
+      const uint32_t index = next_++;
+      const auto* work = work_;
+      lock.unlock();
+      (*work)(index);
+      lock.lock();
+      if (--left_ == 0) done_.notify_all();
+    }
+  }
+
+  pid_t process_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  const std::function<void(uint32_t)>* work_ = nullptr;
+  uint32_t next_ = 1;
+  uint32_t count_ = 0;
+  uint32_t left_ = 0;
+};
+
+std::mutex g_pool_mutex;  // one launch at a time has the pool; others do with their own thread
+Pool* g_pool = nullptr;
+
+void RunOnThreads(uint32_t threads, const std::function<void(uint32_t)>& work) {
+  std::unique_lock lock(g_pool_mutex, std::try_to_lock);
+  if (threads <= 1 || !lock) {
+    work(0);
+    return;
+  }
+  const uint32_t processors = std::max(1u, std::thread::hardware_concurrency());
+  // Threads do not survive a fork; what is left of the old pool is leaked.
+  if (g_pool == nullptr || g_pool->process() != ::getpid()) {
+    g_pool = new Pool(std::max(processors, 8u) - 1);
+  }
+  g_pool->Run(std::min(threads - 1, std::max(processors, 8u) - 1), work);
+}
+
+// Whether the order in which blocks run can show in the results.
+bool OrderMatters(const LaunchState& launch) {
+  if (launch.request.cooperative) return true;
+  for (const auto& function : launch.kernel->functions) {
+    for (const CallSite& site : function->calls) {
+      if (site.system != 0 || site.callee == nullptr) return true;
+    }
+    for (const Instruction& in : function->code) {
+      if (in.waits || in.op == Op::kAtomVector) return true;
+      if (in.op == Op::kStore && in.is_volatile) return true;
+      const bool commutes = !ptx::IsFloat(in.type) &&
+                            in.variant != static_cast<uint8_t>(AtomicOp::kExch) &&
+                            in.variant != static_cast<uint8_t>(AtomicOp::kInc) &&
+                            in.variant != static_cast<uint8_t>(AtomicOp::kDec);
+      if (in.op == Op::kRed && !commutes) return true;
+    }
+  }
+  return false;
+}
+
+// All blocks that are left, as compiled code.
+void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
+                 const jit::CompiledKernel& compiled) {
+  std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
+  const uint64_t left = launch.request.grid.Count() - next.load();
+  const bool ordered = OrderMatters(launch) && !launch.options->parallel_atomics;
+  uint32_t threads =
+      launch.options->threads != 0 ? launch.options->threads : std::thread::hardware_concurrency();
+  threads = static_cast<uint32_t>(std::min<uint64_t>(std::max(threads, 1u), left));
+  if (ordered || threads <= 1) {
+    Runner(launch, next, &compiled).Run(last, std::nullopt);
+    return;
+  }
+  // Each thread has a launch state of its own; the fault of the first block counts.
+  std::mutex mutex;
+  uint64_t failed = std::numeric_limits<uint64_t>::max();
+  const LaunchState prototype = launch;
+  RunOnThreads(threads, [&](uint32_t) {
+    LaunchState own = prototype;
+    own.statistics = {};
+    Runner runner(own, next, &compiled);
+    runner.Run(last, std::nullopt);
+    std::lock_guard lock(mutex);
+    launch.statistics.blocks += own.statistics.blocks;
+    launch.statistics.warps += own.statistics.warps;
+    launch.statistics.warp_instructions += own.statistics.warp_instructions;
+    launch.statistics.lane_instructions += own.statistics.lane_instructions;
+    if (own.fault && runner.failed_block() < failed) {
+      failed = runner.failed_block();
+      launch.fault = std::move(own.fault);
+      last = failed;
+    }
+  });
+}
+
+void RunBlocks(LaunchState& launch, LaunchResult& result) {
+  std::atomic<uint64_t> next{0};
+  const std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
+  const auto interpret = [&](std::optional<Clock::time_point> deadline) {
+    Runner(launch, next, nullptr).Run(last, deadline);
+  };
+  const Engine engine = launch.options->engine;
+  if (engine == Engine::kInterpreter || launch.observer != nullptr) {
+    if (engine == Engine::kJit) result.fallback = "an observer watches the launch";
+    return interpret(std::nullopt);
+  }
+  if (launch.request.schedule != 0) {
+    if (engine == Engine::kJit) result.fallback = "it runs in an order of its own";
+    return interpret(std::nullopt);
+  }
+  if (launch.request.block.Count() < kWarpSize) {
+    if (engine == Engine::kJit) result.fallback = "its blocks have no whole warp";
+    return interpret(std::nullopt);
+  }
+  CompiledShapes& shapes = ShapesOf(*launch.kernel);
+  std::unique_lock lock(shapes.mutex);
+  Compiled& compiled = CompiledOf(launch, shapes);
+  if (!compiled.tried && engine == Engine::kAuto) {
+    const double budget = kInterpretedMs - compiled.interpreted_ms;
+    lock.unlock();
+    const auto start = Clock::now();
+    if (budget > 0) {
+      interpret(start + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double, std::milli>(budget)));
+    }
+    lock.lock();
+    compiled.interpreted_ms +=
+        std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    if (launch.fault || next >= launch.request.grid.Count()) return;
+  }
+  if (!compiled.tried) Compile(launch, compiled, result);
+  lock.unlock();
+  if (compiled.kernel == nullptr) {
+    result.fallback = compiled.why;
+    return interpret(std::nullopt);
+  }
+  result.compiled = true;
+  RunCompiled(launch, next, *compiled.kernel);
+}
+
+}  // namespace
+
+std::optional<Engine> EngineByName(std::string_view name) {
+  if (name == "auto") return Engine::kAuto;
+  if (name == "jit") return Engine::kJit;
+  if (name == "interpreter") return Engine::kInterpreter;
+  return std::nullopt;
+}
+
+Status ApplyEnvironment(VirtualGpu::Options& options) {
+  if (const char* name = std::getenv("KERNELSMITH_ENGINE")) {
+    const auto engine = EngineByName(name);
+    if (!engine) {
+      return InvalidInput(
+          fmt::format("KERNELSMITH_ENGINE is '{}'; it can be auto, jit or interpreter", name));
+    }
+    options.engine = *engine;
+  }
+  if (const char* flag = std::getenv("KERNELSMITH_PARALLEL_ATOMICS")) {
+    options.parallel_atomics = std::string_view(flag) == "1";
+  }
+  if (const char* text = std::getenv("KERNELSMITH_THREADS")) {
+    options.threads = static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+  }
+  return {};
+}
+
+void RunGrid(LaunchState& launch, LaunchResult& result) {
+  RunBlocks(launch, result);
+  if (std::getenv("KERNELSMITH_VERBOSE") == nullptr) return;
+  const std::string& name = launch.request.entry;
+  if (!result.fallback.empty()) {
+    fmt::print(stderr, "kernelsmith: {} runs in the interpreter: {}\n", name, result.fallback);
+  } else if (result.compile_ms > 0) {
+    fmt::print(stderr, "kernelsmith: {} was compiled for blocks of {} x {} x {} in {:.1f} ms\n",
+               name, launch.request.block.x, launch.request.block.y, launch.request.block.z,
+               result.compile_ms);
+  }
+}
+
+}  // namespace kernelsmith::vgpu

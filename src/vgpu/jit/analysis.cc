@@ -1,0 +1,658 @@
+#include "vgpu/jit/analysis.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "vgpu/warp.h"
+
+namespace kernelsmith::vgpu::jit {
+
+namespace {
+
+// Larger kernels take LLVM seconds; the interpreter has run most of them to their end by then.
+constexpr size_t kMostInstructions = 20'000;
+
+bool EndsBlock(const Instruction& in) {
+  switch (in.op) {
+    case Op::kBra:
+    case Op::kBrxIdx:
+    case Op::kRet:
+    case Op::kExit:
+    case Op::kTrap:
+    case Op::kBarrier:
+    case Op::kCall:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class UnionFind {
+ public:
+  uint32_t Add() {
+    parent_.push_back(static_cast<uint32_t>(parent_.size()));
+    return parent_.back();
+  }
+  uint32_t Find(uint32_t x) {
+    while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
+    return x;
+  }
+  void Join(uint32_t a, uint32_t b) { parent_[Find(a)] = Find(b); }
+  size_t size() const { return parent_.size(); }
+
+ private:
+  std::vector<uint32_t> parent_;
+};
+
+bool IsInteger(ptx::Type type) {
+  const ptx::TypeKind kind = ptx::KindOf(type);
+  return kind == ptx::TypeKind::kBits || kind == ptx::TypeKind::kUnsigned ||
+         kind == ptx::TypeKind::kSigned;
+}
+
+bool IsNearest(const Instruction& in) {
+  return in.rounding == ptx::Rounding::kNone || in.rounding == ptx::Rounding::kRn;
+}
+
+bool IsPlainInteger(const Instruction& in) {
+  const int bits = ptx::BitsOf(in.type);
+  return IsInteger(in.type) && (bits == 16 || bits == 32 || bits == 64) && !in.sat && !in.relu;
+}
+
+}  // namespace
+
+Analysis::Analysis(const Function& function, Dim3 block) : function_(function), block_(block) {
+  if (function.code.size() > kMostInstructions) {
+    why_ = "it has " + std::to_string(function.code.size()) + " instructions";
+    return;
+  }
+  for (const RegisterArea& area : function.areas) {
+    if (area.width == LaneWidth::k16) why_ = "it has 128-bit registers";
+  }
+  if (!why_.empty()) return;
+  if (block.x % kWarpSize != 0 && (block.y > 1 || block.z > 1)) {
+    if (block.x == 16) groups_ = 2;
+    if (block.x == 8) groups_ = 4;
+  }
+  FindBlocks();
+  FindWebs();
+  FindShapes();
+}
+
+bool Analysis::Guarded(const Instruction& in) const {
+  if (in.guard.base() != OperandBase::kConstant) return true;
+  uint32_t word;
+  std::memcpy(&word, function_.ConstantData() + in.guard.offset(), sizeof word);
+  return in.guard_negated ? word != 0 : word != kFullMask;
+}
+
+void Analysis::FindBlocks() {
+  const auto size = static_cast<uint32_t>(function_.code.size());
+  std::vector<bool> starts(size + 1);
+  starts[0] = true;
+  for (uint32_t pc = 0; pc < size; ++pc) {
+    const Instruction& in = function_.code[pc];
+    has_waits_ |= in.waits;
+    if (in.op == Op::kBra) starts[in.target] = true;
+    if (in.op == Op::kBrxIdx) {
+      for (const uint32_t target : function_.branch_targets[in.target]) starts[target] = true;
+    }
+    if (EndsBlock(in)) starts[pc + 1] = true;
+  }
+  block_of_.resize(size + 1);
+  for (uint32_t pc = 0; pc < size; ++pc) {
+    if (starts[pc]) blocks_.push_back({.first = pc});
+    block_of_[pc] = static_cast<uint32_t>(blocks_.size() - 1);
+    blocks_.back().last = pc + 1;
+  }
+  for (CodeBlock& block : blocks_) {
+    const Instruction& in = function_.code[block.last - 1];
+    const bool stays = in.op != Op::kBra && in.op != Op::kBrxIdx && in.op != Op::kRet &&
+                       in.op != Op::kExit && in.op != Op::kTrap;
+    if ((stays || Guarded(in)) && block.last < size) block.next.push_back(block_of_[block.last]);
+    if (in.op == Op::kBra) block.next.push_back(block_of_[in.target]);
+    if (in.op == Op::kBrxIdx) {
+      for (const uint32_t target : function_.branch_targets[in.target]) {
+        block.next.push_back(block_of_[target]);
+      }
+    }
+    std::sort(block.next.begin(), block.next.end());
+    block.next.erase(std::unique(block.next.begin(), block.next.end()), block.next.end());
+  }
+  std::vector<uint32_t> work{0};
+  blocks_[0].reachable = true;
+  while (!work.empty()) {
+    const uint32_t b = work.back();
+    work.pop_back();
+    for (const uint32_t next : blocks_[b].next) {
+      blocks_[next].previous.push_back(b);
+      if (blocks_[next].reachable) continue;
+      blocks_[next].reachable = true;
+      work.push_back(next);
+    }
+  }
+}
+
+void Analysis::FindWebs() {
+  // Liveness of places.
+  touched_.resize(function_.code.size());
+  std::map<uint32_t, uint32_t> place_of;  // offset -> index
+  std::vector<Operand> places;
+  for (uint32_t pc = 0; pc < function_.code.size(); ++pc) {
+    const Instruction& in = function_.code[pc];
+    ForEachTouch(in, function_.list, Guarded(in), [&](Operand operand, Touch touch) {
+      if (place_of.try_emplace(operand.offset(), static_cast<uint32_t>(places.size())).second) {
+        places.push_back(operand);
+      }
+      touched_[pc].push_back({operand, touch});
+    });
+  }
+  const auto place = [&](Operand operand) { return place_of.at(operand.offset()); };
+  using Set = std::vector<bool>;
+  std::vector<Set> live_in(blocks_.size(), Set(places.size()));
+  const auto step_back = [&](Set& live, uint32_t pc) {
+    for (const Touched& t : touched_[pc]) {
+      if (t.touch == Touch::kWrite) live[place(t.operand)] = false;
+    }
+    for (const Touched& t : touched_[pc]) {
+      if (t.touch != Touch::kWrite) live[place(t.operand)] = true;
+    }
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = blocks_.size(); b-- > 0;) {
+      Set live(places.size());
+      for (const uint32_t next : blocks_[b].next) {
+        for (size_t i = 0; i < live.size(); ++i) live[i] = live[i] || live_in[next][i];
+      }
+      for (uint32_t pc = blocks_[b].last; pc-- > blocks_[b].first;) step_back(live, pc);
+      if (live != live_in[b]) {
+        live_in[b] = std::move(live);
+        changed = true;
+      }
+    }
+  }
+  // Webs: one node for each definition and for each place that lives into a block.
+  UnionFind nodes;
+  std::vector<uint32_t> node_place;
+  std::vector<std::map<uint32_t, uint32_t>> entry(blocks_.size());  // place -> node
+  const auto add = [&](uint32_t p) {
+    node_place.push_back(p);
+    return nodes.Add();
+  };
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    for (uint32_t p = 0; p < places.size(); ++p) {
+      if (live_in[b][p]) entry[b][p] = add(p);
+    }
+  }
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    std::map<uint32_t, uint32_t> now = entry[b];
+    for (uint32_t pc = blocks_[b].first; pc < blocks_[b].last; ++pc) {
+      const auto node = [&](uint32_t p) {
+        const auto [it, inserted] = now.try_emplace(p, 0);
+        if (inserted) it->second = add(p);  // dead here, yet touched
+        return it->second;
+      };
+      for (Touched& t : touched_[pc]) {
+        if (t.touch != Touch::kWrite) t.read = node(place(t.operand));
+      }
+      for (Touched& t : touched_[pc]) {
+        if (t.touch == Touch::kRead) continue;
+        const uint32_t p = place(t.operand);
+        const uint32_t fresh = add(p);
+        if (t.touch == Touch::kUpdate) nodes.Join(fresh, t.read);
+        t.write = fresh;
+        now[p] = fresh;
+      }
+    }
+    for (const uint32_t next : blocks_[b].next) {
+      for (const auto& [p, node] : entry[next]) {
+        const auto it = now.find(p);
+        if (it != now.end()) nodes.Join(node, it->second);
+      }
+    }
+  }
+  std::vector<uint32_t> web_of(nodes.size(), ~0u);
+  const auto web = [&](uint32_t node) {
+    const uint32_t root = nodes.Find(node);
+    if (web_of[root] == ~0u) {
+      web_of[root] = static_cast<uint32_t>(webs_.size());
+      const Operand operand = places[node_place[root]];
+      webs_.push_back({.offset = operand.offset(), .width = operand.width()});
+    }
+    return web_of[root];
+  };
+  for (auto& list : touched_) {
+    for (Touched& t : list) {
+      if (t.read != ~0u) t.read = web(t.read);
+      if (t.write != ~0u) t.write = web(t.write);
+    }
+  }
+  for (size_t b = 0; b < blocks_.size(); ++b) {
+    for (const auto& [p, node] : entry[b]) {
+      blocks_[b].live_in.push_back({places[p].offset(), web(node)});
+    }
+  }
+  for (const LiveValue& value : blocks_[0].live_in) webs_[value.web].zero_first = true;
+}
+
+uint32_t Analysis::ReadWeb(uint32_t pc, Operand operand) const {
+  for (const Touched& t : touched_[pc]) {
+    if (t.operand == operand && t.read != ~0u) return t.read;
+  }
+  return ~0u;
+}
+
+uint32_t Analysis::WriteWeb(uint32_t pc, Operand operand) const {
+  uint32_t web = ~0u;
+  for (const Touched& t : touched_[pc]) {
+    if (t.operand == operand && t.write != ~0u) web = t.write;
+  }
+  return web;
+}
+
+std::vector<LiveValue> Analysis::LiveBefore(uint32_t pc) const {
+  const CodeBlock& block = blocks_[block_of_[pc]];
+  // Forward: which web each place holds. Backward: whether anybody will read it.
+  std::map<uint32_t, uint32_t> now;
+  for (const LiveValue& value : block.live_in) now[value.offset] = value.web;
+  for (uint32_t at = block.first; at < pc; ++at) {
+    for (const Touched& t : touched_[at]) {
+      if (t.write != ~0u) now[t.operand.offset()] = t.write;
+    }
+  }
+  std::map<uint32_t, bool> live;
+  for (const uint32_t next : block.next) {
+    for (const LiveValue& value : blocks_[next].live_in) live[value.offset] = true;
+  }
+  for (uint32_t at = block.last; at-- > pc;) {
+    for (const Touched& t : touched_[at]) {
+      if (t.touch == Touch::kWrite) live[t.operand.offset()] = false;
+    }
+    for (const Touched& t : touched_[at]) {
+      if (t.touch != Touch::kWrite) live[t.operand.offset()] = true;
+    }
+  }
+  std::vector<LiveValue> result;
+  for (const auto& [offset, web] : now) {
+    const auto it = live.find(offset);
+    if (it != live.end() && it->second) result.push_back({offset, web});
+  }
+  return result;
+}
+
+std::optional<int64_t> Analysis::ConstantOf(Operand operand) const {
+  if (!operand.exists() || operand.base() != OperandBase::kConstant) return std::nullopt;
+  const std::byte* data = function_.ConstantData() + operand.offset();
+  switch (operand.width()) {
+    case LaneWidth::k1:
+      return static_cast<int8_t>(*data);
+    case LaneWidth::k2: {
+      int16_t value;
+      std::memcpy(&value, data, sizeof value);
+      return value;
+    }
+    case LaneWidth::k8: {
+      int64_t value;
+      std::memcpy(&value, data, sizeof value);
+      return value;
+    }
+    case LaneWidth::k16:
+      return std::nullopt;
+    default: {
+      int32_t value;
+      std::memcpy(&value, data, sizeof value);
+      return value;
+    }
+  }
+}
+
+Shape Analysis::Normal(int64_t stride) const {
+  if (stride == 0 && groups_ == 1) return kUniformShape;
+  return {Shape::Kind::kAffine, stride};
+}
+
+Shape Analysis::SpecialShape(Operand operand) const {
+  const auto which = static_cast<Special>(operand.offset() / (kWarpSize * sizeof(uint32_t)));
+  const bool flat = block_.y == 1 && block_.z == 1;
+  const bool rows = block_.x % kWarpSize == 0;
+  switch (which) {
+    case Special::kTidX:
+      return flat || rows || groups_ > 1 ? Shape{Shape::Kind::kAffine, 1} : kVaryingShape;
+    case Special::kTidY:
+    case Special::kTidZ:
+      if (flat || rows) return kUniformShape;
+      return groups_ > 1 ? Shape{Shape::Kind::kAffine, 0} : kVaryingShape;
+    case Special::kLaneid:
+      return groups_ == 1 ? Shape{Shape::Kind::kAffine, 1} : kVaryingShape;
+    case Special::kLanemaskEq:
+    case Special::kLanemaskLe:
+    case Special::kLanemaskLt:
+    case Special::kLanemaskGe:
+    case Special::kLanemaskGt:
+      return kVaryingShape;
+    default:
+      return kUniformShape;
+  }
+}
+
+Shape Analysis::ShapeOf(uint32_t pc, Operand operand) const {
+  if (!operand.exists() || operand.base() == OperandBase::kConstant) return kUniformShape;
+  if (operand.base() == OperandBase::kSpecial) return SpecialShape(operand);
+  const uint32_t web = ReadWeb(pc, operand);
+  return web == ~0u ? kUniformShape : webs_[web].shape;
+}
+
+bool Analysis::IsRaw(uint32_t pc, Operand operand) const {
+  if (!operand.exists() || operand.base() != OperandBase::kRegister) return false;
+  const uint32_t web = ReadWeb(pc, operand);
+  return web != ~0u && webs_[web].raw;
+}
+
+bool Analysis::IsNativeAccess(const Instruction& in) const {
+  if (in.op != Op::kLoad && in.op != Op::kStore) return false;
+  if (in.space == MemorySpace::kLocal || in.address == AddressBase::kFrame) return false;
+  return in.bytes <= 8 && in.register_bytes <= 8 && !in.waits && !in.is_volatile;
+}
+
+bool Analysis::IsNative(const Instruction& in) const {
+  const int bits = ptx::BitsOf(in.type);
+  const bool f32 = in.type == ptx::Type::kF32;
+  const bool f64 = in.type == ptx::Type::kF64;
+  switch (in.op) {
+    case Op::kAdd:
+    case Op::kSub:
+      if (f32 || f64) return IsNearest(in);
+      return IsPlainInteger(in);
+    case Op::kMul:
+    case Op::kFma:
+      return (f32 || f64) && IsNearest(in);
+    case Op::kDiv:
+      if (f32) return IsNearest(in);
+      if (f64) return false;
+      return IsPlainInteger(in) && bits == 32;
+    case Op::kRem:
+      return IsPlainInteger(in) && bits == 32;
+    case Op::kRcp:
+    case Op::kSqrt:
+      return f32 && IsNearest(in);
+    case Op::kRsqrt:
+    case Op::kEx2:
+    case Op::kLg2:
+      return f32 && in.approx;
+    case Op::kMulLo:
+    case Op::kMadLo:
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kNot:
+    case Op::kShl:
+    case Op::kShr:
+      return IsPlainInteger(in);
+    case Op::kMulHi:
+    case Op::kMadHi:
+    case Op::kPopc:
+    case Op::kClz:
+    case Op::kBfe:
+      return IsPlainInteger(in) && bits == 32;
+    case Op::kBrev:
+      return IsPlainInteger(in) && bits >= 32;
+    case Op::kMulWide:
+    case Op::kMadWide:
+      return IsPlainInteger(in) && bits <= 32;
+    case Op::kShf:
+    case Op::kLop3:
+      return true;
+    case Op::kPrmt:
+      return in.variant == 0 && ConstantOf(in.c).has_value();
+    case Op::kMin:
+    case Op::kMax:
+      if (f32) return !in.xorsign;
+      return IsPlainInteger(in);
+    case Op::kAbs:
+    case Op::kNeg:
+      return f32 || f64 || IsPlainInteger(in);
+    case Op::kSetp:
+      return f32 || f64 || IsPlainInteger(in);
+    case Op::kSelp:
+    case Op::kMov:
+      return bits <= 64;
+    case Op::kPredAnd:
+    case Op::kPredOr:
+    case Op::kPredXor:
+    case Op::kPredNot:
+    case Op::kPredMov:
+    case Op::kPredSelp:
+    case Op::kResize:
+    case Op::kPack:
+    case Op::kUnpack:
+    case Op::kParameterAddress:
+    case Op::kNop:
+      return true;
+    case Op::kCvta:
+    case Op::kCvtaTo:
+      return bits == 64;
+    case Op::kActivemask:
+    case Op::kBarWarpSync:
+      return true;
+    case Op::kShfl:
+      return ConstantOf(in.b).has_value() && ConstantOf(in.c).has_value();
+    case Op::kVote: {
+      const auto members = ConstantOf(in.e);
+      return members && (*members == 0 || *members == -1);
+    }
+    case Op::kCvt: {
+      const bool to_integer = IsInteger(in.type);
+      const bool from_integer = IsInteger(in.source_type);
+      if (in.sat || in.relu || in.satfinite) return false;
+      if (to_integer && from_integer) return true;
+      if (from_integer) return (f32 || f64) && IsNearest(in);
+      const bool from_f32 = in.source_type == ptx::Type::kF32;
+      if (to_integer) return from_f32 && bits == 32;
+      if (in.source_type == ptx::Type::kF16 && f32) return in.rounding == ptx::Rounding::kNone;
+      if (from_f32 && in.type == ptx::Type::kF16) return IsNearest(in);
+      if (from_f32 && f64) return in.rounding == ptx::Rounding::kNone;
+      if (in.source_type == ptx::Type::kF64 && f32) return IsNearest(in);
+      return false;
+    }
+    default:
+      return IsNativeAccess(in);
+  }
+}
+
+Shape Analysis::AddressShape(uint32_t pc, const Instruction& in) const {
+  switch (in.address) {
+    case AddressBase::kAbsolute:
+    case AddressBase::kParameters:
+      return kUniformShape;
+    case AddressBase::kFrame:
+      return kVaryingShape;
+    default:
+      return ShapeOf(pc, in.a);
+  }
+}
+
+Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
+  if (!IsNative(in)) return kVaryingShape;
+  const Shape a = ShapeOf(pc, in.a);
+  const Shape b = ShapeOf(pc, in.b);
+  const Shape c = ShapeOf(pc, in.c);
+  const auto unknown = [](Shape s) { return s.kind == Shape::Kind::kUnknown; };
+  if (in.op == Op::kVote || in.op == Op::kActivemask) return kUniformShape;
+  if (in.op == Op::kShfl) return kVaryingShape;
+  if (in.op == Op::kLoad) {
+    const Shape address = AddressShape(pc, in);
+    if (unknown(address)) return {};
+    if (address.uniform()) return kUniformShape;
+    return address.group_uniform() ? address : kVaryingShape;
+  }
+  bool all_uniform = true;
+  bool all_group_uniform = true;
+  const auto look = [&](Operand operand) {
+    if (!operand.exists()) return true;
+    const Shape shape = ShapeOf(pc, operand);
+    if (unknown(shape)) return false;
+    all_uniform = all_uniform && shape.uniform();
+    all_group_uniform = all_group_uniform && shape.group_uniform();
+    return true;
+  };
+  bool known = true;
+  for (const Operand operand : {in.a, in.b, in.c, in.e}) known = look(operand) && known;
+  if (in.op == Op::kPack) {
+    for (uint32_t i = 0; i < in.list_count; ++i) {
+      known = look(function_.list[in.list_first + i]) && known;
+    }
+  }
+  if (!known) return {};
+  if (all_uniform) return kUniformShape;
+  const bool predicate = in.d.exists() && in.d.is_predicate();
+  if (all_group_uniform && !predicate && in.op != Op::kUnpack && in.op != Op::kPack) {
+    return {Shape::Kind::kAffine, 0};
+  }
+  // What is left has an operand with a stride or one that varies.
+  const int bits = ptx::BitsOf(in.type);
+  const bool integer = IsInteger(in.type) && bits >= 32;
+  if (!integer) return kVaryingShape;
+  const auto stride = [](Shape s) { return s.affine() ? s.stride : 0; };
+  const auto scaled = [&](Shape s, Operand factor) -> std::optional<int64_t> {
+    if (s.varying()) return std::nullopt;
+    if (s.group_uniform()) return 0;
+    const auto constant = ConstantOf(factor);
+    // Far from where the arithmetic below could overflow.
+    if (!constant || *constant > (1 << 24) || *constant < -(1 << 24)) return std::nullopt;
+    return s.stride * *constant;
+  };
+  const auto product = [&]() -> std::optional<int64_t> {
+    if (a.varying() || b.varying()) return std::nullopt;
+    if (a.group_uniform()) return scaled(b, in.a);
+    return scaled(a, in.b);
+  };
+  const auto result = [&](std::optional<int64_t> s) {
+    if (!s || *s > (int64_t{1} << 30) || *s < -(int64_t{1} << 30)) return kVaryingShape;
+    return Normal(*s);
+  };
+  switch (in.op) {
+    case Op::kMov:
+      return a;
+    case Op::kCvta:
+    case Op::kCvtaTo:
+      return a;
+    case Op::kAdd:
+      if (a.varying() || b.varying()) return kVaryingShape;
+      return result(stride(a) + stride(b));
+    case Op::kSub:
+      if (a.varying() || b.varying()) return kVaryingShape;
+      return result(stride(a) - stride(b));
+    case Op::kMulLo:
+    case Op::kMulWide:
+      return result(product());
+    case Op::kMadLo:
+    case Op::kMadWide: {
+      const auto s = product();
+      if (!s || c.varying()) return kVaryingShape;
+      return result(*s + stride(c));
+    }
+    case Op::kShl: {
+      const auto constant = ConstantOf(in.b);
+      if (a.varying() || !constant || *constant < 0 || *constant > 24) return kVaryingShape;
+      return result(stride(a) * (int64_t{1} << *constant));
+    }
+    case Op::kSelp: {
+      const bool alike = a == b && !a.varying();
+      return alike && c.uniform() ? a : kVaryingShape;
+    }
+    case Op::kResize:
+      // Extension by zeros or sign; narrowing keeps the stride.
+      if (a.varying() || in.a.bytes() < 4) return kVaryingShape;
+      return result(stride(a));
+    case Op::kCvt: {
+      const int from = ptx::BitsOf(in.source_type);
+      if (!IsInteger(in.source_type) || from < 32 || a.varying()) return kVaryingShape;
+      return result(stride(a));
+    }
+    default:
+      return kVaryingShape;
+  }
+}
+
+bool Analysis::RawResult(uint32_t pc, const Instruction& in) const {
+  switch (in.op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kFma:
+    case Op::kDiv:
+    case Op::kRcp:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kAbs:
+    case Op::kNeg:
+      return in.type == ptx::Type::kF32 && !in.sat && IsNative(in);
+    case Op::kMov:
+      return IsRaw(pc, in.a);
+    case Op::kSelp:
+      return IsRaw(pc, in.a) || IsRaw(pc, in.b);
+    default:
+      return false;
+  }
+}
+
+void Analysis::FindShapes() {
+  for (Web& web : webs_) {
+    if (web.zero_first) web.shape = kUniformShape;
+  }
+  const auto merge = [&](Web& web, Shape shape) {
+    if (shape.kind == Shape::Kind::kUnknown || web.shape == shape || web.shape.varying()) {
+      return false;
+    }
+    if (web.shape.kind == Shape::Kind::kUnknown) {
+      web.shape = shape;
+      return true;
+    }
+    const bool groups = web.shape.group_uniform() && shape.group_uniform();
+    const Shape joined = groups ? Shape{Shape::Kind::kAffine, 0} : kVaryingShape;
+    if (joined == web.shape) return false;
+    web.shape = joined;
+    return true;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t pc = 0; pc < function_.code.size(); ++pc) {
+      const Instruction& in = function_.code[pc];
+      Shape shape = Transfer(pc, in);
+      const bool raw = RawResult(pc, in);
+      if (Guarded(in) && shape.kind != Shape::Kind::kUnknown) {
+        const Shape guard = ShapeOf(pc, in.guard);
+        if (guard.kind == Shape::Kind::kUnknown) {
+          shape = {};
+        } else if (!guard.uniform()) {
+          shape = kVaryingShape;
+        }
+      }
+      for (const Touched& t : touched_[pc]) {
+        if (t.write == ~0u) continue;
+        Web& web = webs_[t.write];
+        // Predicates and narrow registers know only the two ends.
+        Shape own = shape;
+        if (web.width == LaneWidth::kPredicate && !own.uniform() &&
+            own.kind != Shape::Kind::kUnknown) {
+          own = kVaryingShape;
+        }
+        changed |= merge(web, own);
+        if (raw && !web.raw) {
+          web.raw = true;
+          changed = true;
+        }
+      }
+    }
+  }
+  for (Web& web : webs_) {
+    if (web.shape.kind == Shape::Kind::kUnknown) web.shape = kVaryingShape;
+  }
+}
+
+}  // namespace kernelsmith::vgpu::jit

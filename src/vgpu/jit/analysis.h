@@ -1,0 +1,122 @@
+// What the code generator must know about a function before it emits anything: blocks, which
+// registers live where, and the shape of every value over the lanes of a warp.
+//
+// Compiled code runs warps whose 32 lanes are all at the same place; as soon as lanes part, the
+// interpreter takes over. So a value computed from values that are equal in all lanes is equal in
+// all lanes, whatever the control flow: shapes need no theory of divergence.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vgpu/fault.h"
+#include "vgpu/ir.h"
+#include "vgpu/touch.h"
+
+namespace kernelsmith::vgpu::jit {
+
+// How a value differs from lane to lane. Warps of blocks that are 8 or 16 threads wide consist of 4
+// or 2 rows; a *group* is the lanes of one row (all lanes in other blocks).
+struct Shape {
+  enum class Kind : uint8_t {
+    kUnknown,
+    kUniform,  // the same in all lanes
+    kAffine,   // in each group: base + stride * lane in the group, modulo the width
+    kVarying,
+  };
+  Kind kind = Kind::kUnknown;
+  int64_t stride = 0;
+
+  bool operator==(const Shape&) const = default;
+  bool uniform() const { return kind == Kind::kUniform; }
+  bool affine() const { return kind == Kind::kAffine; }
+  bool varying() const { return kind == Kind::kVarying; }
+  bool group_uniform() const { return uniform() || (affine() && stride == 0); }
+};
+inline constexpr Shape kUniformShape{Shape::Kind::kUniform, 0};
+inline constexpr Shape kVaryingShape{Shape::Kind::kVarying, 0};
+
+// A register of the IR is only a place that several values share. A web is one value: definitions
+// and uses that belong together.
+struct Web {
+  uint32_t offset = 0;  // of the place in the frame
+  LaneWidth width = LaneWidth::k4;
+  Shape shape;
+  bool raw = false;         // an f32 whose NaNs may have any bits: see codegen.h
+  bool zero_first = false;  // may be read before it is written
+};
+
+struct LiveValue {
+  uint32_t offset = 0;
+  uint32_t web = 0;
+};
+
+struct CodeBlock {
+  uint32_t first = 0;
+  uint32_t last = 0;  // one behind
+  std::vector<uint32_t> next;
+  std::vector<uint32_t> previous;
+  std::vector<LiveValue> live_in;
+  bool reachable = false;
+};
+
+class Analysis {
+ public:
+  // Empty `why`: the function can be compiled.
+  Analysis(const Function& function, Dim3 block);
+
+  const std::string& why() const { return why_; }
+  const std::vector<CodeBlock>& blocks() const { return blocks_; }
+  const std::vector<Web>& webs() const { return webs_; }
+  uint32_t block_of(uint32_t pc) const { return block_of_[pc]; }
+  int groups() const { return groups_; }
+  int group_lanes() const { return 32 / groups_; }
+  bool has_waits() const { return has_waits_; }
+
+  uint32_t ReadWeb(uint32_t pc, Operand operand) const;
+  uint32_t WriteWeb(uint32_t pc, Operand operand) const;
+  // Values that live before the instruction.
+  std::vector<LiveValue> LiveBefore(uint32_t pc) const;
+  Shape ShapeOf(uint32_t pc, Operand operand) const;
+  bool IsRaw(uint32_t pc, Operand operand) const;
+  bool Guarded(const Instruction& in) const;
+  // The value of a constant, sign-extended from its width.
+  std::optional<int64_t> ConstantOf(Operand operand) const;
+  // The generator has code of its own for it; otherwise it calls the interpreter's handler.
+  bool IsNative(const Instruction& in) const;
+  // A memory access that the generator has code for.
+  bool IsNativeAccess(const Instruction& in) const;
+  // The shape of the lanes' addresses.
+  Shape AddressShape(uint32_t pc, const Instruction& in) const;
+  // The shape of what the instruction computes, whatever its guard.
+  Shape Transfer(uint32_t pc, const Instruction& in) const;
+
+ private:
+  struct Touched {
+    Operand operand;
+    Touch touch;
+    uint32_t read = ~0u;
+    uint32_t write = ~0u;
+  };
+  void FindBlocks();
+  void FindWebs();
+  void FindShapes();
+  Shape SpecialShape(Operand operand) const;
+  bool RawResult(uint32_t pc, const Instruction& in) const;
+  Shape Normal(int64_t stride) const;
+
+  const Function& function_;
+  Dim3 block_;
+  std::string why_;
+  int groups_ = 1;
+  bool has_waits_ = false;
+  std::vector<CodeBlock> blocks_;
+  std::vector<uint32_t> block_of_;
+  std::vector<std::vector<Touched>> touched_;  // by pc
+  std::vector<Web> webs_;
+};
+
+}  // namespace kernelsmith::vgpu::jit

@@ -1,0 +1,661 @@
+#include "vgpu/jit/codegen.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include "vgpu/warp.h"
+
+namespace kernelsmith::vgpu::jit {
+
+using llvm::ArrayRef;
+using llvm::BasicBlock;
+using llvm::Constant;
+using llvm::ConstantInt;
+using llvm::FixedVectorType;
+using llvm::Type;
+
+namespace {
+
+// Back edges before compiled code gives way to the interpreter, which knows how to let others run.
+// With instructions that may wait for other threads soon; without, only because a plain load may be
+// such an instruction, too.
+constexpr uint32_t kWaitingBackEdges = 1 << 10;
+constexpr uint32_t kPlainBackEdges = 1 << 24;
+
+}  // namespace
+
+CodeGenerator::CodeGenerator(const CompileRequest& request, const Analysis& analysis,
+                             llvm::Module& module)
+    : request_(request),
+      function_(*request.kernel->entry),
+      analysis_(analysis),
+      module_(module),
+      context_(module.getContext()),
+      builder_(context_),
+      groups_(analysis.groups()),
+      group_lanes_(static_cast<unsigned>(analysis.group_lanes())) {}
+
+Type* CodeGenerator::ElementOf(LaneWidth width) {
+  if (width == LaneWidth::kPredicate) return builder_.getInt1Ty();
+  return builder_.getIntNTy(8u << static_cast<uint32_t>(width));
+}
+
+Type* CodeGenerator::VectorOf(Type* element, unsigned lanes) {
+  return FixedVectorType::get(element, lanes);
+}
+
+Type* CodeGenerator::Like(llvm::Value* value, Type* element) {
+  if (auto* vector = llvm::dyn_cast<FixedVectorType>(value->getType())) {
+    return VectorOf(element, vector->getNumElements());
+  }
+  return element;
+}
+
+llvm::Value* CodeGenerator::Splat(llvm::Value* scalar, unsigned lanes) {
+  return builder_.CreateVectorSplat(lanes, scalar);
+}
+
+llvm::Value* CodeGenerator::Concat(ArrayRef<llvm::Value*> vectors) {
+  llvm::SmallVector<llvm::Value*, 4> list(vectors.begin(), vectors.end());
+  while (list.size() > 1) {
+    llvm::SmallVector<llvm::Value*, 4> half;
+    for (size_t i = 0; i < list.size(); i += 2) {
+      const unsigned lanes = llvm::cast<FixedVectorType>(list[i]->getType())->getNumElements();
+      llvm::SmallVector<int, 32> mask(2 * lanes);
+      for (unsigned lane = 0; lane < 2 * lanes; ++lane) mask[lane] = static_cast<int>(lane);
+      half.push_back(builder_.CreateShuffleVector(list[i], list[i + 1], mask));
+    }
+    list = half;
+  }
+  return list[0];
+}
+
+// stride * (lane in the group), for all lanes.
+Constant* CodeGenerator::LaneOffsets(Type* element, int64_t stride) {
+  llvm::SmallVector<Constant*, kLanes> lanes;
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    const int64_t offset = stride * static_cast<int64_t>(lane % group_lanes_);
+    lanes.push_back(ConstantInt::get(
+        element,
+        llvm::APInt(64, static_cast<uint64_t>(offset)).trunc(element->getIntegerBitWidth())));
+  }
+  return llvm::ConstantVector::get(lanes);
+}
+
+llvm::Value* CodeGenerator::Expand(const Value& value) {
+  if (value.shape.varying()) return value.part[0];
+  if (value.shape.uniform()) return Splat(value.part[0]);
+  llvm::Value* bases = nullptr;
+  if (groups_ == 1) {
+    bases = Splat(value.part[0]);
+  } else {
+    llvm::SmallVector<llvm::Value*, 4> rows;
+    for (llvm::Value* base : value.part) rows.push_back(Splat(base, group_lanes_));
+    bases = Concat(rows);
+  }
+  if (value.shape.stride == 0) return bases;
+  return builder_.CreateAdd(bases, LaneOffsets(value.part[0]->getType(), value.shape.stride));
+}
+
+llvm::Value* CodeGenerator::Group(const Value& value, int group) {
+  return value.part[value.shape.affine() ? static_cast<size_t>(group) : 0];
+}
+
+Value CodeGenerator::Reshape(const Value& value, Shape shape) {
+  if (value.shape == shape) return value;
+  if (shape.varying()) return {shape, {Expand(value)}};
+  // One value for all groups.
+  Value result{shape, {}};
+  for (int g = 0; g < groups_; ++g) result.part.push_back(Group(value, g));
+  return result;
+}
+
+Value CodeGenerator::LoadWeb(uint32_t web) {
+  Value value{analysis_.webs()[web].shape, {}};
+  for (llvm::AllocaInst* slot : storage_[web]) {
+    value.part.push_back(builder_.CreateLoad(slot->getAllocatedType(), slot));
+  }
+  return value;
+}
+
+void CodeGenerator::StoreWeb(uint32_t web, const Value& value) {
+  const Value shaped = Reshape(value, analysis_.webs()[web].shape);
+  for (size_t i = 0; i < shaped.part.size(); ++i) {
+    builder_.CreateStore(shaped.part[i], storage_[web][i]);
+  }
+}
+
+Value CodeGenerator::Special(Operand operand) {
+  using Which = vgpu::Special;
+  const auto index = static_cast<uint32_t>(operand.offset() / (kWarpSize * sizeof(uint32_t)));
+  const auto which = static_cast<Which>(index);
+  const Dim3 shape = request_.block;
+  Type* i32 = builder_.getInt32Ty();
+  const auto warp_index = [&] { return Field(offsetof(WarpContext, warp_index), i32); };
+  const auto first = [&] { return builder_.CreateMul(warp_index(), builder_.getInt32(kLanes)); };
+  // A coordinate of the thread with this number in the block.
+  const auto coordinate = [&](llvm::Value* thread) -> llvm::Value* {
+    Type* type = thread->getType();
+    const auto constant = [&](uint32_t x) { return ConstantInt::get(type, x); };
+    if (which == Which::kTidX) return builder_.CreateURem(thread, constant(shape.x));
+    llvm::Value* row = builder_.CreateUDiv(thread, constant(shape.x));
+    if (which == Which::kTidY) return builder_.CreateURem(row, constant(shape.y));
+    return builder_.CreateUDiv(row, constant(shape.y));
+  };
+  const Shape result = analysis_.ShapeOf(pc_, operand);
+  switch (which) {
+    case Which::kTidX:
+    case Which::kTidY:
+    case Which::kTidZ: {
+      Value value{result, {}};
+      if (result.varying()) {
+        llvm::SmallVector<Constant*, kLanes> lanes;
+        for (unsigned lane = 0; lane < kLanes; ++lane) lanes.push_back(builder_.getInt32(lane));
+        value.part.push_back(
+            coordinate(builder_.CreateAdd(Splat(first()), llvm::ConstantVector::get(lanes))));
+        return value;
+      }
+      const int parts = result.affine() ? groups_ : 1;
+      for (int g = 0; g < parts; ++g) {
+        const auto lane = static_cast<uint32_t>(g) * group_lanes_;
+        value.part.push_back(coordinate(builder_.CreateAdd(first(), builder_.getInt32(lane))));
+      }
+      return value;
+    }
+    case Which::kLaneid: {
+      if (result.affine()) return {result, {builder_.getInt32(0)}};
+      llvm::SmallVector<Constant*, kLanes> lanes;
+      for (unsigned lane = 0; lane < kLanes; ++lane) lanes.push_back(builder_.getInt32(lane));
+      return {result, {llvm::ConstantVector::get(lanes)}};
+    }
+    case Which::kLanemaskEq:
+    case Which::kLanemaskLe:
+    case Which::kLanemaskLt:
+    case Which::kLanemaskGe:
+    case Which::kLanemaskGt: {
+      llvm::SmallVector<Constant*, kLanes> lanes;
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        const uint32_t bit = 1u << lane;
+        const uint32_t below = bit - 1;
+        const uint32_t mask = which == Which::kLanemaskEq   ? bit
+                              : which == Which::kLanemaskLt ? below
+                              : which == Which::kLanemaskLe ? (below | bit)
+                              : which == Which::kLanemaskGt ? ~(below | bit)
+                                                            : ~below;
+        lanes.push_back(builder_.getInt32(mask));
+      }
+      return {result, {llvm::ConstantVector::get(lanes)}};
+    }
+    case Which::kNtidX:
+      return {result, {builder_.getInt32(shape.x)}};
+    case Which::kNtidY:
+      return {result, {builder_.getInt32(shape.y)}};
+    case Which::kNtidZ:
+      return {result, {builder_.getInt32(shape.z)}};
+    case Which::kWarpid:
+      return {result, {warp_index()}};
+    default: {
+      llvm::Value* table = Field(offsetof(WarpContext, special), builder_.getPtrTy());
+      return {result, {builder_.CreateLoad(i32, builder_.CreateConstGEP1_32(i32, table, index))}};
+    }
+  }
+}
+
+Value CodeGenerator::Canonical(Value value) {
+  for (llvm::Value*& part : value.part) {
+    part = builder_.CreateSelect(IsNan(AsFloat(part)), Const(part, 0x7fffffff), part);
+  }
+  return value;
+}
+
+Value CodeGenerator::Read(Operand operand, bool as_float) {
+  switch (operand.base()) {
+    case OperandBase::kSpecial:
+      return Special(operand);
+    case OperandBase::kConstant: {
+      Type* type = ElementOf(operand.width());
+      const int64_t value = *analysis_.ConstantOf(operand);
+      if (operand.is_predicate()) return {kUniformShape, {builder_.getInt1(value != 0)}};
+      return {kUniformShape, {ConstantInt::get(type, static_cast<uint64_t>(value), true)}};
+    }
+    case OperandBase::kRegister:
+      break;
+  }
+  const uint32_t web = analysis_.ReadWeb(pc_, operand);
+  Value value = LoadWeb(web);
+  if (analysis_.webs()[web].raw && !as_float) value = Canonical(std::move(value));
+  return value;
+}
+
+void CodeGenerator::Write(Operand operand, Value value) {
+  if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
+  const uint32_t web = analysis_.WriteWeb(pc_, operand);
+  if (analysis_.Guarded(*in_)) {
+    const Value guard = Guard(*in_);
+    const Value old = LoadWeb(web);
+    const Shape shape = analysis_.webs()[web].shape;
+    value = Reshape(value, shape);
+    llvm::Value* condition = shape.varying() ? Expand(guard) : guard.part[0];
+    for (size_t i = 0; i < value.part.size(); ++i) {
+      value.part[i] = builder_.CreateSelect(condition, value.part[i], old.part[i]);
+    }
+  }
+  StoreWeb(web, value);
+}
+
+llvm::Value* CodeGenerator::Field(size_t offset, Type* type) {
+  llvm::Value* place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offset);
+  return builder_.CreateLoad(type, place);
+}
+
+llvm::Value* CodeGenerator::Registers() {
+  if (needs_registers_) return Field(offsetof(WarpContext, registers), builder_.getPtrTy());
+  llvm::FunctionType* type =
+      llvm::FunctionType::get(builder_.getPtrTy(), {builder_.getPtrTy()}, false);
+  llvm::Value* function = builder_.CreateIntToPtr(
+      builder_.getInt64(reinterpret_cast<uint64_t>(request_.helpers.prepare)), builder_.getPtrTy());
+  return builder_.CreateCall(type, function, {warp_});
+}
+
+void CodeGenerator::StoreRegister(llvm::Value* registers, const LiveValue& value) {
+  const Web& web = analysis_.webs()[value.web];
+  Value loaded = LoadWeb(value.web);
+  if (web.raw) loaded = Canonical(std::move(loaded));
+  llvm::Value* place = builder_.CreateConstGEP1_32(builder_.getInt8Ty(), registers, value.offset);
+  if (web.width == LaneWidth::kPredicate) {
+    builder_.CreateAlignedStore(MaskBits(loaded), place, llvm::Align(4));
+    return;
+  }
+  builder_.CreateAlignedStore(Expand(loaded), place, llvm::Align(32));
+}
+
+llvm::Value* CodeGenerator::AllTrue(llvm::Value* mask) {
+  llvm::Value* bits = builder_.CreateBitCast(mask, builder_.getInt32Ty());
+  return builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask));
+}
+
+llvm::Value* CodeGenerator::MaskBits(const Value& predicate) {
+  if (predicate.shape.uniform()) {
+    return builder_.CreateSExt(predicate.part[0], builder_.getInt32Ty());
+  }
+  return builder_.CreateBitCast(predicate.part[0], builder_.getInt32Ty());
+}
+
+Value CodeGenerator::Guard(const Instruction& in) {
+  Value guard = Read(in.guard);
+  if (in.guard_negated) guard.part[0] = builder_.CreateNot(guard.part[0]);
+  return guard;
+}
+
+BasicBlock* CodeGenerator::NewBlock(const char* name) {
+  return BasicBlock::Create(context_, name, kernel_);
+}
+
+void CodeGenerator::Return(Outcome outcome) {
+  builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(outcome)));
+}
+
+BasicBlock* CodeGenerator::LeaveBlock(Outcome outcome) {
+  const llvm::IRBuilderBase::InsertPointGuard restore(builder_);
+  BasicBlock* block = NewBlock("leave");
+  builder_.SetInsertPoint(block);
+  llvm::Value* registers = Registers();
+  for (const LiveValue& value : analysis_.LiveBefore(pc_)) StoreRegister(registers, value);
+  builder_.CreateStore(
+      builder_.getInt32(pc_),
+      builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offsetof(WarpContext, exit_pc)));
+  Return(outcome);
+  return block;
+}
+
+BasicBlock* CodeGenerator::FaultBlock() {
+  if (fault_ == nullptr) {
+    const llvm::IRBuilderBase::InsertPointGuard restore(builder_);
+    fault_ = NewBlock("fault");
+    builder_.SetInsertPoint(fault_);
+    Return(Outcome::kFault);
+  }
+  return fault_;
+}
+
+void CodeGenerator::Cold(llvm::Value* condition, BasicBlock* cold, BasicBlock* hot) {
+  llvm::MDNode* weights = llvm::MDBuilder(context_).createBranchWeights(1, 10'000);
+  builder_.CreateCondBr(condition, cold, hot, weights);
+}
+
+uint32_t CodeGenerator::SaveSlot(uint32_t web) {
+  const auto [it, inserted] = save_slot_.try_emplace(web, save_bytes_);
+  if (inserted) {
+    for (const llvm::AllocaInst* slot : storage_[web]) {
+      save_bytes_ +=
+          slot->getAllocatedType()->isVectorTy()
+              ? kLanes * std::max(1u, slot->getAllocatedType()->getScalarSizeInBits() / 8)
+              : 8;
+    }
+    save_bytes_ = (save_bytes_ + 63) / 64 * 64;
+  }
+  return it->second;
+}
+
+void CodeGenerator::EmitEntries() {
+  builder_.SetInsertPoint(start_);
+  BasicBlock* unknown = NewBlock("unknown");
+  llvm::SwitchInst* entries = builder_.CreateSwitch(kernel_->getArg(1), blocks_[0]);
+  Type* byte = builder_.getInt8Ty();
+  const auto in_loop = [&](uint32_t b) {
+    for (uint32_t u = b; u < analysis_.blocks().size(); ++u) {
+      for (const uint32_t header : analysis_.blocks()[u].next) {
+        if (header < b && u >= b) return true;
+      }
+    }
+    return false;
+  };
+  entry_of_pc_.assign(function_.code.size() + 1, -1);
+  for (uint32_t b = 0; b < analysis_.blocks().size(); ++b) {
+    const CodeBlock& block = analysis_.blocks()[b];
+    if (!block.reachable || b == 0) continue;
+    bool after_barrier = false;
+    bool after_call = false;
+    bool header = false;
+    for (const uint32_t previous : block.previous) {
+      const Op op = function_.code[analysis_.blocks()[previous].last - 1].op;
+      after_barrier |= op == Op::kBarrier;
+      after_call |= op == Op::kCall;
+      header |= previous >= b;
+    }
+    if (after_barrier) {
+      BasicBlock* entry = NewBlock("from_save");
+      entries->addCase(builder_.getInt32(FromSave(b)), entry);
+      builder_.SetInsertPoint(entry);
+      llvm::Value* save = Field(offsetof(WarpContext, save), builder_.getPtrTy());
+      for (const LiveValue& value : block.live_in) {
+        uint32_t offset = SaveSlot(value.web);
+        for (llvm::AllocaInst* slot : storage_[value.web]) {
+          Type* type = slot->getAllocatedType();
+          builder_.CreateStore(
+              builder_.CreateAlignedLoad(type, builder_.CreateConstGEP1_32(byte, save, offset),
+                                         llvm::Align(8)),
+              slot);
+          offset += 8;  // only scalars come in several parts
+        }
+      }
+      builder_.CreateBr(blocks_[b]);
+    }
+    // In the middle of a loop an entry would spoil it for the optimiser.
+    const bool join = block.previous.size() > 1 && !in_loop(b);
+    if (!header && !join && !after_call && !after_barrier) continue;
+    entry_of_pc_[block.first] = static_cast<int32_t>(b);
+    BasicBlock* entry = NewBlock("from_registers");
+    entries->addCase(builder_.getInt32(FromRegisters(b)), entry);
+    builder_.SetInsertPoint(entry);
+    llvm::Value* registers = Field(offsetof(WarpContext, registers), builder_.getPtrTy());
+    llvm::Value* fits = builder_.getTrue();
+    for (const LiveValue& value : block.live_in) {
+      const Web& web = analysis_.webs()[value.web];
+      llvm::Value* place = builder_.CreateConstGEP1_32(byte, registers, value.offset);
+      if (web.width == LaneWidth::kPredicate) {
+        llvm::Value* bits =
+            builder_.CreateAlignedLoad(builder_.getInt32Ty(), place, llvm::Align(4));
+        if (web.shape.uniform()) {
+          llvm::Value* none = builder_.CreateICmpEQ(bits, builder_.getInt32(0));
+          llvm::Value* all = builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask));
+          fits = builder_.CreateAnd(fits, builder_.CreateOr(none, all));
+          builder_.CreateStore(all, storage_[value.web][0]);
+        } else {
+          builder_.CreateStore(builder_.CreateBitCast(bits, VectorOf(builder_.getInt1Ty())),
+                               storage_[value.web][0]);
+        }
+        continue;
+      }
+      llvm::Value* lanes =
+          builder_.CreateAlignedLoad(VectorOf(ElementOf(web.width)), place, llvm::Align(32));
+      if (web.shape.varying()) {
+        builder_.CreateStore(lanes, storage_[value.web][0]);
+        continue;
+      }
+      Value shaped{web.shape, {}};
+      for (size_t g = 0; g < storage_[value.web].size(); ++g) {
+        shaped.part.push_back(builder_.CreateExtractElement(lanes, g * group_lanes_));
+        builder_.CreateStore(shaped.part.back(), storage_[value.web][g]);
+      }
+      fits = builder_.CreateAnd(fits, AllTrue(builder_.CreateICmpEQ(lanes, Expand(shaped))));
+    }
+    builder_.CreateCondBr(fits, blocks_[b], unknown);
+  }
+  builder_.SetInsertPoint(unknown);
+  Return(Outcome::kMismatch);
+}
+
+void CodeGenerator::Run() {
+  llvm::FunctionType* type = llvm::FunctionType::get(
+      builder_.getInt32Ty(), {builder_.getPtrTy(), builder_.getInt32Ty()}, false);
+  kernel_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kName, module_);
+  warp_ = kernel_->getArg(0);
+  kernel_->addParamAttr(0, llvm::Attribute::NoAlias);
+  for (const CodeBlock& block : analysis_.blocks()) {
+    if (!block.reachable) continue;
+    for (uint32_t pc = block.first; pc < block.last; ++pc) {
+      const Instruction& in = function_.code[pc];
+      const bool control = in.op >= Op::kBra && in.op != Op::kCall;
+      const bool system = in.op == Op::kCall && function_.calls[in.target].system != 0;
+      needs_registers_ |= system || (in.op != Op::kCall && !control && !analysis_.IsNative(in));
+    }
+  }
+  start_ = NewBlock("start");
+  builder_.SetInsertPoint(start_);
+  for (const Web& web : analysis_.webs()) {
+    const int parts = web.shape.affine() ? groups_ : 1;
+    Type* element = ElementOf(web.width);
+    Type* stored = web.shape.varying() ? VectorOf(element) : element;
+    storage_.emplace_back();
+    for (int i = 0; i < parts; ++i) {
+      llvm::AllocaInst* slot = builder_.CreateAlloca(stored);
+      builder_.CreateStore(Constant::getNullValue(stored), slot);
+      storage_.back().push_back(slot);
+    }
+  }
+  back_edges_ = builder_.CreateAlloca(builder_.getInt32Ty());
+  builder_.CreateStore(builder_.getInt32(0), back_edges_);
+  for (size_t b = 0; b < analysis_.blocks().size(); ++b) blocks_.push_back(NewBlock("b"));
+  EmitEntries();
+  for (uint32_t b = 0; b < blocks_.size(); ++b) EmitBlock(b);
+}
+
+void CodeGenerator::EmitBlock(uint32_t b) {
+  builder_.SetInsertPoint(blocks_[b]);
+  const CodeBlock& block = analysis_.blocks()[b];
+  if (!block.reachable) {
+    builder_.CreateUnreachable();
+    return;
+  }
+  for (pc_ = block.first; pc_ < block.last; ++pc_) {
+    in_ = &function_.code[pc_];
+    if (in_->op >= Op::kBra) {
+      EmitControl();
+      return;
+    }
+    EmitInstruction();
+  }
+  builder_.CreateBr(blocks_[b + 1]);
+}
+
+// Everything but branches, calls, exits and barriers.
+void CodeGenerator::EmitInstruction() {
+  const bool guarded = analysis_.Guarded(*in_);
+  if (in_->control && guarded) {
+    // Lanes that come together: all or none, or the interpreter sorts it out.
+    llvm::Value* bits = MaskBits(Guard(*in_));
+    BasicBlock* some = NewBlock("some");
+    BasicBlock* all = NewBlock("all");
+    BasicBlock* after = NewBlock("after");
+    builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(0)), after, some);
+    builder_.SetInsertPoint(some);
+    Cold(builder_.CreateICmpNE(bits, builder_.getInt32(kFullMask)), LeaveBlock(), all);
+    builder_.SetInsertPoint(all);
+    if (analysis_.IsNative(*in_)) {
+      EmitNative();
+    } else {
+      EmitHandler(builder_.getInt32(kFullMask));
+    }
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+    return;
+  }
+  if (analysis_.IsNativeAccess(*in_)) {
+    EmitAccess();
+  } else if (analysis_.IsNative(*in_)) {
+    EmitNative();
+  } else if (!guarded) {
+    EmitHandler(builder_.getInt32(kFullMask));
+  } else {
+    llvm::Value* bits = MaskBits(Guard(*in_));
+    BasicBlock* some = NewBlock("some");
+    BasicBlock* after = NewBlock("after");
+    builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(0)), after, some);
+    builder_.SetInsertPoint(some);
+    EmitHandler(bits);
+    builder_.CreateBr(after);
+    builder_.SetInsertPoint(after);
+  }
+}
+
+void CodeGenerator::EmitHandler(llvm::Value* mask) {
+  llvm::Value* registers = Registers();
+  std::vector<Operand> results;
+  ForEachTouch(*in_, function_.list, true, [&](Operand operand, Touch touch) {
+    const uint32_t web = analysis_.ReadWeb(pc_, operand);
+    if (web != ~0u) StoreRegister(registers, {operand.offset(), web});
+    if (touch != Touch::kRead) results.push_back(operand);
+  });
+  // Results that the instruction only writes are not read webs; partial masks keep other lanes.
+  for (const Operand operand : results) {
+    if (analysis_.ReadWeb(pc_, operand) == ~0u && !llvm::isa<Constant>(mask)) {
+      StoreRegister(registers, {operand.offset(), analysis_.WriteWeb(pc_, operand)});
+    }
+  }
+  llvm::FunctionType* type = llvm::FunctionType::get(
+      builder_.getInt1Ty(),
+      {builder_.getPtrTy(), builder_.getPtrTy(), builder_.getInt32Ty(), builder_.getInt32Ty()},
+      false);
+  const auto pointer = [&](const void* p) {
+    return builder_.CreateIntToPtr(builder_.getInt64(reinterpret_cast<uint64_t>(p)),
+                                   builder_.getPtrTy());
+  };
+  llvm::CallInst* good =
+      builder_.CreateCall(type, pointer(reinterpret_cast<const void*>(request_.helpers.handle)),
+                          {warp_, pointer(in_), builder_.getInt32(pc_), mask});
+  good->addRetAttr(llvm::Attribute::ZExt);
+  BasicBlock* next = NewBlock("handled");
+  Cold(builder_.CreateNot(good), FaultBlock(), next);
+  builder_.SetInsertPoint(next);
+  for (const Operand operand : results) {
+    const uint32_t web = analysis_.WriteWeb(pc_, operand);
+    llvm::Value* place =
+        builder_.CreateConstGEP1_32(builder_.getInt8Ty(), registers, operand.offset());
+    Type* vector = VectorOf(ElementOf(operand.width()));
+    llvm::Value* lanes = nullptr;
+    if (operand.is_predicate()) {
+      lanes = builder_.CreateBitCast(
+          builder_.CreateAlignedLoad(builder_.getInt32Ty(), place, llvm::Align(4)), vector);
+    } else {
+      lanes = builder_.CreateAlignedLoad(vector, place, llvm::Align(32));
+    }
+    // A load through the handler may have a result that is known to be uniform.
+    Value value{analysis_.webs()[web].shape, {}};
+    for (size_t g = 0; g < storage_[web].size(); ++g) {
+      value.part.push_back(
+          value.shape.varying() ? lanes : builder_.CreateExtractElement(lanes, g * group_lanes_));
+    }
+    StoreWeb(web, value);
+  }
+}
+
+void CodeGenerator::CountBackEdge(uint32_t target) {
+  if (target > pc_) return;
+  llvm::Value* count = builder_.CreateAdd(builder_.CreateLoad(builder_.getInt32Ty(), back_edges_),
+                                          builder_.getInt32(1));
+  builder_.CreateStore(count, back_edges_);
+  const uint32_t most = analysis_.has_waits() ? kWaitingBackEdges : kPlainBackEdges;
+  BasicBlock* go_on = NewBlock("again");
+  Cold(builder_.CreateICmpUGT(count, builder_.getInt32(most)), LeaveBlock(Outcome::kGiveWay),
+       go_on);
+  builder_.SetInsertPoint(go_on);
+}
+
+void CodeGenerator::EmitBranch() {
+  CountBackEdge(in_->target);
+  BasicBlock* target = blocks_[analysis_.block_of(in_->target)];
+  if (!analysis_.Guarded(*in_)) {
+    builder_.CreateBr(target);
+    return;
+  }
+  BasicBlock* after = blocks_[analysis_.block_of(pc_) + 1];
+  const Value guard = Guard(*in_);
+  if (guard.shape.uniform()) {
+    builder_.CreateCondBr(guard.part[0], target, after);
+    return;
+  }
+  llvm::Value* bits = MaskBits(guard);
+  BasicBlock* not_all = NewBlock("not_all");
+  builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask)), target, not_all);
+  builder_.SetInsertPoint(not_all);
+  Cold(builder_.CreateICmpNE(bits, builder_.getInt32(0)), LeaveBlock(), after);
+}
+
+void CodeGenerator::EmitBarrier() {
+  const bool plain = !analysis_.Guarded(*in_) && !in_->b.exists() && !in_->c.exists() &&
+                     !in_->d.exists() && analysis_.ConstantOf(in_->a) &&
+                     in_->variant == static_cast<uint8_t>(BarrierKind::kSync);
+  if (!plain) {
+    builder_.CreateBr(LeaveBlock());
+    return;
+  }
+  llvm::Value* save = Field(offsetof(WarpContext, save), builder_.getPtrTy());
+  const CodeBlock& next = analysis_.blocks()[analysis_.block_of(pc_) + 1];
+  for (const LiveValue& value : next.live_in) {
+    uint32_t offset = SaveSlot(value.web);
+    for (llvm::AllocaInst* slot : storage_[value.web]) {
+      builder_.CreateAlignedStore(builder_.CreateLoad(slot->getAllocatedType(), slot),
+                                  builder_.CreateConstGEP1_32(builder_.getInt8Ty(), save, offset),
+                                  llvm::Align(8));
+      offset += 8;
+    }
+  }
+  builder_.CreateStore(
+      builder_.getInt32(pc_),
+      builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offsetof(WarpContext, exit_pc)));
+  Return(Outcome::kBarrier);
+}
+
+void CodeGenerator::EmitControl() {
+  switch (in_->op) {
+    case Op::kBra:
+      return EmitBranch();
+    case Op::kBarrier:
+      return EmitBarrier();
+    case Op::kRet:
+    case Op::kExit: {
+      if (!analysis_.Guarded(*in_)) return Return(Outcome::kDone);
+      llvm::Value* bits = MaskBits(Guard(*in_));
+      BasicBlock* not_none = NewBlock("not_none");
+      BasicBlock* done = NewBlock("done");
+      builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(0)),
+                            blocks_[analysis_.block_of(pc_) + 1], not_none);
+      builder_.SetInsertPoint(not_none);
+      Cold(builder_.CreateICmpNE(bits, builder_.getInt32(kFullMask)), LeaveBlock(), done);
+      builder_.SetInsertPoint(done);
+      return Return(Outcome::kDone);
+    }
+    case Op::kCall:
+      if (function_.calls[in_->target].system != 0) {
+        EmitInstruction();
+        builder_.CreateBr(blocks_[analysis_.block_of(pc_) + 1]);
+        return;
+      }
+      [[fallthrough]];
+    default:
+      builder_.CreateBr(LeaveBlock());
+  }
+}
+
+}  // namespace kernelsmith::vgpu::jit

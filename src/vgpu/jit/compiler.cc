@@ -1,0 +1,163 @@
+// The library's one function: analysis, code generation, LLVM's passes, machine code.
+
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/ExecutionEngine/Orc/ThreadSafeModule.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/DCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+
+#include "vgpu/jit/abi.h"
+#include "vgpu/jit/analysis.h"
+#include "vgpu/jit/codegen.h"
+
+namespace kernelsmith::vgpu::jit {
+
+namespace {
+
+namespace orc = llvm::orc;
+
+std::string Text(llvm::Error error) { return llvm::toString(std::move(error)); }
+
+// Short and by hand: most of the work is done by shapes. Compiling takes longer than running for
+// many kernels, so each pass must earn its time.
+void Optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::PromotePass());
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()),
+                                                       /*UseMemorySSA=*/true));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration()) passes.run(function, functions);
+  }
+}
+
+struct Owner {
+  std::unique_ptr<orc::LLJIT> jit;
+};
+
+std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::string* why) {
+  const auto begin = std::chrono::steady_clock::now();
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  const Analysis analysis(*request.kernel->entry, request.block);
+  if (!analysis.why().empty()) {
+    *why = analysis.why();
+    return nullptr;
+  }
+  auto detected = orc::JITTargetMachineBuilder::detectHost();
+  if (!detected) {
+    *why = Text(detected.takeError());
+    return nullptr;
+  }
+  orc::JITTargetMachineBuilder target = *detected;
+  target.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  if (!target.getFeatures().getString().empty() &&
+      target.getFeatures().getString().find("+avx2") == std::string::npos) {
+    *why = "the machine has no AVX2";
+    return nullptr;
+  }
+  auto machine = target.createTargetMachine();
+  if (!machine) {
+    *why = Text(machine.takeError());
+    return nullptr;
+  }
+  auto context = std::make_unique<llvm::LLVMContext>();
+  auto module = std::make_unique<llvm::Module>("kernel", *context);
+  module->setDataLayout((*machine)->createDataLayout());
+  module->setTargetTriple((*machine)->getTargetTriple().str());
+  CodeGenerator generator(request, analysis, *module);
+  generator.Run();
+  for (llvm::Function& function : *module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("prefer-vector-width", "512");
+    function.addFnAttr("min-legal-vector-width", "512");
+    function.addFnAttr("target-cpu", (*machine)->getTargetCPU());
+    function.addFnAttr("target-features", (*machine)->getTargetFeatureString());
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  const char* dump = std::getenv("KERNELSMITH_JIT_DUMP");
+  if (dump != nullptr) module->print(llvm::errs(), nullptr);
+  std::string broken;
+  llvm::raw_string_ostream stream(broken);
+  if (llvm::verifyModule(*module, &stream)) {
+    *why = "internal error: " + broken;
+    return nullptr;
+  }
+  Optimise(*module, **machine);
+  if (dump != nullptr) module->print(llvm::errs(), nullptr);
+  auto owner = std::make_shared<Owner>();
+  auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(target).create();
+  if (!jit) {
+    *why = Text(jit.takeError());
+    return nullptr;
+  }
+  owner->jit = std::move(*jit);
+  if (auto error =
+          owner->jit->addIRModule(orc::ThreadSafeModule(std::move(module), std::move(context)))) {
+    *why = Text(std::move(error));
+    return nullptr;
+  }
+  auto symbol = owner->jit->lookup(CodeGenerator::kName);
+  if (!symbol) {
+    *why = Text(symbol.takeError());
+    return nullptr;
+  }
+  auto compiled = std::make_unique<CompiledKernel>();
+  compiled->code = symbol->toPtr<Code>();
+  compiled->sites = generator.sites();
+  compiled->save_bytes = generator.save_bytes();
+  compiled->needs_registers = generator.needs_registers();
+  compiled->entry_of_pc = generator.TakeEntries();
+  for (uint32_t pc = 0; pc < request.kernel->entry->code.size(); ++pc) {
+    compiled->block_of_pc.push_back(analysis.block_of(pc));
+  }
+  compiled->keep = owner;
+  compiled->compile_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return compiled;
+}
+
+}  // namespace
+}  // namespace kernelsmith::vgpu::jit
+
+extern "C" __attribute__((visibility("default"))) kernelsmith::vgpu::jit::CompiledKernel*
+kernelsmith_jit_compile(const kernelsmith::vgpu::jit::CompileRequest& request, std::string* why) {
+  return kernelsmith::vgpu::jit::Compile(request, why).release();
+}

@@ -1,0 +1,303 @@
+#include "vgpu/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+#include <utility>
+
+namespace kernelsmith::vgpu {
+
+namespace {
+
+// Rounds over all warps before a block that does make progress gives way nevertheless.
+constexpr int kRoundsPerTurn = 256;
+
+}  // namespace
+
+Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
+               const jit::CompiledKernel* compiled)
+    : launch_(launch),
+      next_(next),
+      compiled_(compiled),
+      blocks_(launch.request.grid.Count(), launch.request.schedule),
+      warps_((launch.request.block.Count() + kWarpSize - 1) / kWarpSize, launch.request.schedule) {
+  if (compiled == nullptr) return;
+  parameters_host_ = reinterpret_cast<uint64_t>(launch.memory->HostAlias(launch.parameters, 1));
+  sites_.resize(compiled->sites);
+}
+
+void Runner::Run(const std::atomic<uint64_t>& last_block,
+                 std::optional<Clock::time_point> deadline) {
+  const uint64_t total = launch_.request.grid.Count();
+  const uint64_t limit =
+      std::max<uint64_t>(launch_.request.cooperative ? total : launch_.options->resident_blocks, 1);
+  uint64_t stalled = 0;  // turns in a row without progress
+  auto last_progress = Clock::now();
+  const auto take = [&]() -> std::optional<uint64_t> {
+    if (deadline && Clock::now() >= *deadline) return std::nullopt;
+    if (next_.load(std::memory_order_relaxed) > last_block.load(std::memory_order_relaxed)) {
+      return std::nullopt;
+    }
+    const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
+    if (number >= total) return std::nullopt;
+    return number;
+  };
+  while (true) {
+    if (resident_.empty()) {
+      const auto number = take();
+      if (!number) return;
+      resident_.push_front(Start(blocks_.At(*number)));
+    }
+    Block& block = *resident_.front();
+    launch_.progress = false;
+    if (block.heap_frees != launch_.heap_frees) {
+      block.heap_frees = launch_.heap_frees;
+      for (Warp& w : block.warps) w.ForgetWindows();
+    }
+    const BlockOutcome outcome = RunBlock(block);
+    if (outcome == BlockOutcome::kFault) {
+      failed_block_ = block.number;
+      return;
+    }
+    if (outcome == BlockOutcome::kDone) {
+      Finish();
+      stalled = 0;
+      if (!resident_.empty()) last_progress = Clock::now();
+      continue;
+    }
+    if (launch_.observer != nullptr) {
+      launch_.observer->OnPause(launch_.grid_id);
+      launch_.observer->OnResume(launch_.grid_id);
+    }
+    stalled = outcome == BlockOutcome::kSpinning && !launch_.progress ? stalled + 1 : 0;
+    std::rotate(resident_.begin(), resident_.begin() + 1, resident_.end());
+    const auto number = resident_.size() < limit ? take() : std::nullopt;
+    if (number) {
+      resident_.push_front(Start(blocks_.At(*number)));
+      stalled = 0;
+    } else if (stalled == 0) {
+      last_progress = Clock::now();
+    } else if (stalled >= resident_.size() && !WaitForOthers(last_progress)) {
+      failed_block_ = resident_.front()->number;
+      return;
+    }
+  }
+}
+
+std::unique_ptr<Block> Runner::Start(uint64_t number) {
+  std::unique_ptr<Block> block;
+  if (!spare_.empty()) {
+    block = std::move(spare_.back());
+    spare_.pop_back();
+  } else {
+    block = std::make_unique<Block>();
+  }
+  const Dim3 grid = launch_.request.grid;
+  block->number = number;
+  block->index = {static_cast<uint32_t>(number % grid.x),
+                  static_cast<uint32_t>(number / grid.x % grid.y),
+                  static_cast<uint32_t>(number / grid.x / grid.y)};
+  block->threads = static_cast<uint32_t>(launch_.request.block.Count());
+  // Shared memory begins as 0 for the same reason as registers do.
+  block->shared_storage.assign(launch_.shared_bytes + 128, std::byte{0});
+  const auto address = reinterpret_cast<uintptr_t>(block->shared_storage.data());
+  block->shared = block->shared_storage.data() + (128 - address % 128) % 128;
+  block->shared_bytes = launch_.shared_bytes;
+  if (launch_.Wants(interest::kUndefinedBits)) {
+    block->defined_shared.assign(launch_.shared_bytes + 16, 0);
+  }
+  block->heap_frees = launch_.heap_frees;
+  block->finished_warps = 0;
+  block->next_warp = 0;
+  for (BarrierState& barrier : block->barriers) barrier = {};
+  const size_t warps = (block->threads + kWarpSize - 1) / kWarpSize;
+  if (block->warps.size() != warps) block->warps = std::vector<Warp>(warps);
+  if (launch_.observer != nullptr) launch_.observer->OnBlockBegin(number);
+  if (compiled_ != nullptr) {
+    StartCompiled(*block);
+  } else {
+    for (size_t i = 0; i < warps; ++i) StartWarp(*block, i);
+  }
+  ++launch_.statistics.blocks;
+  launch_.statistics.warps += warps;
+  return block;
+}
+
+void Runner::StartWarp(Block& block, size_t index) {
+  Warp& w = block.warps[index];
+  const uint32_t first = static_cast<uint32_t>(index * kWarpSize);
+  const uint32_t lanes = std::min<uint32_t>(kWarpSize, block.threads - first);
+  w.block = &block;
+  w.launch = &launch_;
+  w.index = static_cast<uint32_t>(index);
+  w.live = lanes == kWarpSize ? kFullMask : (1u << lanes) - 1;
+  w.blocked = w.deferred = w.at_barrier = w.forced = w.active = 0;
+  w.stopped = false;
+  w.waited = false;
+  w.wait_hash = 0;
+  w.pc = 0;
+  w.warp_instructions = w.lane_instructions = 0;
+  w.window = w.old_window = {};
+  w.entries = compiled_ != nullptr ? compiled_->entry_of_pc.data() : nullptr;
+  w.skip_entry = false;
+  w.stack_top.fill(0);
+  w.local_stride = launch_.local_stride;
+  if (launch_.kernel->bounded_stack) {
+    w.local_storage.assign(size_t{kWarpSize} * w.local_stride, std::byte{0});
+  } else {
+    w.local_storage.resize(size_t{kWarpSize} * w.local_stride);
+  }
+  w.local = w.local_storage.data();
+  w.tracked = false;
+  if (launch_.Wants(interest::kUndefinedBits)) w.defined_local.resize(w.local_storage.size());
+  FillSpecial(w, first);
+  w.base[static_cast<size_t>(OperandBase::kSpecial)] =
+      reinterpret_cast<std::byte*>(w.special.data());
+  w.frame = nullptr;
+  PushFrame(w, *launch_.kernel->entry, w.live, nullptr);
+  w.frame = w.lane_frame[std::countr_zero(w.live)];
+  if (launch_.observer != nullptr) {
+    WarpPicture picture(w);
+    launch_.observer->OnWarpBegin(picture);
+  }
+}
+
+void Runner::FillSpecial(Warp& w, uint32_t first) {
+  const LaunchRequest& request = launch_.request;
+  const auto fill = [&](Special which, uint32_t value) {
+    w.special[static_cast<size_t>(which)].fill(value);
+  };
+  const auto lanes = [&](Special which) -> std::array<uint32_t, kWarpSize>& {
+    return w.special[static_cast<size_t>(which)];
+  };
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+    const uint32_t thread = first + lane;
+    lanes(Special::kTidX)[lane] = thread % request.block.x;
+    lanes(Special::kTidY)[lane] = thread / request.block.x % request.block.y;
+    lanes(Special::kTidZ)[lane] = thread / request.block.x / request.block.y;
+    lanes(Special::kLaneid)[lane] = lane;
+    lanes(Special::kLanemaskEq)[lane] = 1u << lane;
+    lanes(Special::kLanemaskLt)[lane] = (1u << lane) - 1;
+    lanes(Special::kLanemaskLe)[lane] = (2u << lane) - 1;
+    lanes(Special::kLanemaskGt)[lane] = ~((2u << lane) - 1);
+    lanes(Special::kLanemaskGe)[lane] = ~((1u << lane) - 1);
+  }
+  fill(Special::kNtidX, request.block.x);
+  fill(Special::kNtidY, request.block.y);
+  fill(Special::kNtidZ, request.block.z);
+  fill(Special::kCtaidX, w.block->index.x);
+  fill(Special::kCtaidY, w.block->index.y);
+  fill(Special::kCtaidZ, w.block->index.z);
+  fill(Special::kNctaidX, request.grid.x);
+  fill(Special::kNctaidY, request.grid.y);
+  fill(Special::kNctaidZ, request.grid.z);
+  fill(Special::kWarpid, w.index);
+  fill(Special::kNwarpid, (w.block->threads + kWarpSize - 1) / kWarpSize);
+  fill(Special::kSmid, static_cast<uint32_t>(w.block->number % launch_.options->multiprocessors));
+  fill(Special::kNsmid, launch_.options->multiprocessors);
+  fill(Special::kGridid, static_cast<uint32_t>(launch_.grid_id));
+  fill(Special::kEnvreg1, static_cast<uint32_t>(launch_.grid_workspace >> 32));
+  fill(Special::kEnvreg2, static_cast<uint32_t>(launch_.grid_workspace));
+  fill(Special::kDynamicSmemSize, request.dynamic_shared_bytes);
+  fill(Special::kTotalSmemSize, launch_.shared_bytes);
+  fill(Special::kZero, 0);
+  fill(Special::kOne, 1);
+}
+
+void Runner::Finish() {
+  std::unique_ptr<Block> block = std::move(resident_.front());
+  resident_.pop_front();
+  if (launch_.observer != nullptr) launch_.observer->OnBlockEnd(block->number);
+  spare_.push_back(std::move(block));
+}
+
+Runner::BlockOutcome Runner::RunBlock(Block& block) {
+  if (compiled_ != nullptr && block.fresh) {
+    if (const auto outcome = RunTogether(block)) return *outcome;
+  }
+  for (int round = 0; round < kRoundsPerTurn; ++round) {
+    bool ran = false;
+    bool progress = false;
+    for (uint64_t turn = 0; turn < block.warps.size(); ++turn) {
+      Warp& w = block.warps[warps_.At(turn)];
+      if (w.live == 0 || (w.live & ~w.blocked) == 0) continue;
+      ran = true;
+      const WarpOutcome outcome = compiled_ != nullptr ? RunMixed(w) : RunWarp(w);
+      launch_.statistics.warp_instructions += std::exchange(w.warp_instructions, 0);
+      launch_.statistics.lane_instructions += std::exchange(w.lane_instructions, 0);
+      switch (outcome) {
+        case WarpOutcome::kFault:
+          return BlockOutcome::kFault;
+        case WarpOutcome::kDone:
+          ++block.finished_warps;
+          if (launch_.observer != nullptr) {
+            WarpPicture picture(w);
+            launch_.observer->OnWarpEnd(picture);
+          }
+          progress = true;
+          break;
+        case WarpOutcome::kWaiting:
+        case WarpOutcome::kQuantum:
+          progress = true;
+          break;
+        case WarpOutcome::kSpinning:
+        case WarpOutcome::kEntry:
+          break;
+      }
+    }
+    if (block.finished_warps == block.warps.size()) return BlockOutcome::kDone;
+    if (!ran && !Unlock(block)) {
+      Deadlock(block);
+      return BlockOutcome::kFault;
+    }
+    if (ran && !progress) return BlockOutcome::kSpinning;
+  }
+  return BlockOutcome::kQuantum;
+}
+
+// All wait. GPUs are more forgiving than PTX in some cases.
+bool Runner::Unlock(Block& block) {
+  if (CheckBarriersLeniently(block)) return true;
+  for (Warp& w : block.warps) {
+    if (w.live != 0 && ReleaseWarpSync(w, true)) return true;
+  }
+  return false;
+}
+
+void Runner::Deadlock(Block& block) {
+  for (Warp& w : block.warps) {
+    if (w.live == 0) continue;
+    const int lane = std::countr_zero(w.live);
+    w.frame = w.lane_frame[lane];
+    w.pc = w.lane_pc[lane];
+    w.Fail(FaultKind::kDeadlock, lane, 0,
+           "deadlock: every thread of the block waits for others: " + DescribeWaiting(block));
+    return;
+  }
+}
+
+// Everybody spins: on something the host or another launch must do. False: for too long.
+bool Runner::WaitForOthers(Clock::time_point last_progress) {
+  const auto watchdog = launch_.options->watchdog;
+  if (watchdog.count() > 0 && Clock::now() - last_progress > watchdog) {
+    Block& block = *resident_.front();
+    for (Warp& w : block.warps) {
+      if (w.live == 0) continue;
+      const int lane = std::countr_zero(w.live);
+      w.frame = w.lane_frame[lane];
+      w.pc = w.lane_pc[lane];
+      w.Fail(FaultKind::kNoProgress, lane, 0,
+             fmt::format("no progress for {} ms: all {} resident blocks of {} only spin; {}",
+                         watchdog.count(), resident_.size(), launch_.request.grid.Count(),
+                         DescribeWaiting(block)));
+      break;
+    }
+    return false;
+  }
+  std::this_thread::yield();
+  return true;
+}
+
+}  // namespace kernelsmith::vgpu

@@ -1,0 +1,120 @@
+// Runs blocks of a grid on one thread. Private to the engine.
+//
+// One block runs at a time, to its end if it can. A block that only spins, or that ran for a long
+// while, gives way: to the other resident blocks and, while there is room, to one that has not
+// begun. So grids of any size need memory for a few blocks only, and blocks that wait for one
+// another (look-back scans, grid barriers, locks) get along as long as the GPU could hold them at
+// the same time.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "vgpu/jit/abi.h"
+#include "vgpu/warp.h"
+
+namespace kernelsmith::vgpu {
+
+// The order of `count` things in a schedule: i -> (i * step + first) mod count, which takes each
+// once.
+struct TurnOrder {
+  uint64_t count = 1;
+  uint64_t step = 1;
+  uint64_t first = 0;
+
+  TurnOrder(uint64_t count, uint64_t schedule) : count(count) {
+    if (schedule == 0 || count < 2) return;
+    // Odd numbers go backwards: the order that differs most. The others jump about.
+    step =
+        schedule % 2 == 1 ? count - 1 : static_cast<uint64_t>(static_cast<double>(count) * 0.618);
+    while (step == 0 || std::gcd(step, count) != 1) ++step;
+    first = schedule % 2 == 1 ? count - 1 : schedule / 2 % count;
+  }
+  uint64_t At(uint64_t i) const {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * step + first) % count);
+  }
+};
+
+class Runner;
+
+// A warp that compiled code may run. The interpreter's Warp beside it is made ready only when
+// something needs it: most warps begin and end without.
+struct CompiledWarp : jit::WarpContext {
+  enum class State : uint8_t {
+    kFresh,        // has not begun
+    kSaved,        // came to the barrier exit_pc, state in `save`
+    kArrived,      // the same, and the block's barriers know
+    kInterpreted,  // state in the interpreter's warp
+  };
+  State state = State::kFresh;
+  Runner* runner = nullptr;
+  std::vector<std::byte> storage;
+};
+
+struct CompiledBlock {
+  std::vector<CompiledWarp> warps;
+  std::array<uint32_t, jit::kSpecials> special{};
+};
+
+class Runner {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Takes blocks from `next` on, which runners of several threads share. `compiled` may be null.
+  Runner(LaunchState& launch, std::atomic<uint64_t>& next, const jit::CompiledKernel* compiled);
+
+  // Until no block is left, or the launch failed, or `last_block` is below all that is left, or no
+  // block is in the middle of its work after `deadline`.
+  void Run(const std::atomic<uint64_t>& last_block, std::optional<Clock::time_point> deadline);
+
+  // The block that failed.
+  uint64_t failed_block() const { return failed_block_; }
+
+ private:
+  enum class BlockOutcome { kDone, kSpinning, kQuantum, kFault };
+
+  std::unique_ptr<Block> Start(uint64_t number);
+  void StartWarp(Block& block, size_t index);
+  void FillSpecial(Warp& w, uint32_t first);
+  void Finish();
+  BlockOutcome RunBlock(Block& block);
+  bool Unlock(Block& block);
+  void Deadlock(Block& block);
+  bool WaitForOthers(Clock::time_point last_progress);
+
+  // ---- compiled code
+  static std::byte* Prepare(jit::WarpContext* context);
+  static bool Handle(jit::WarpContext* context, const Instruction* in, uint32_t pc, uint32_t mask);
+  static bool Find(jit::WarpContext* context, jit::Site* site, uint64_t address, uint64_t bytes,
+                   uint64_t group);
+  friend jit::Helpers RunnerHelpers();
+
+  void StartCompiled(Block& block);
+  // All warps of a block from barrier to barrier, as long as all arrive at the same one. Nullopt:
+  // they do not; RunBlock goes on.
+  std::optional<BlockOutcome> RunTogether(Block& block);
+  jit::Outcome RunCode(Warp& w, CompiledWarp& compiled, uint32_t entry);
+  WarpOutcome RunMixed(Warp& w);
+  void Arrive(Warp& w, CompiledWarp& compiled);
+
+  LaunchState& launch_;
+  std::atomic<uint64_t>& next_;
+  const jit::CompiledKernel* compiled_;
+  TurnOrder blocks_;
+  TurnOrder warps_;
+  uint64_t failed_block_ = 0;
+  std::deque<std::unique_ptr<Block>> resident_;
+  std::vector<std::unique_ptr<Block>> spare_;
+  std::vector<jit::Site> sites_;
+  uint64_t parameters_host_ = 0;
+};
+
+jit::Helpers RunnerHelpers();
+
+}  // namespace kernelsmith::vgpu
