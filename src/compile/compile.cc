@@ -92,7 +92,8 @@ class ScratchFolder {
 };
 
 std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::path& folder) {
-  if (!files.Exists(folder / "complete")) return std::nullopt;
+  const Result<std::string> complete = files.Read(folder / "complete");
+  if (!complete.ok()) return std::nullopt;
   Result<std::string> ptx = files.Read(folder / "candidate.ptx");
   if (!ptx.ok() || !files.Exists(folder / "host.so")) return std::nullopt;
   CompiledCandidate candidate;
@@ -100,6 +101,7 @@ std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::p
   candidate.ptx_path = folder / "candidate.ptx";
   candidate.host_library = folder / "host.so";
   candidate.cached = true;
+  candidate.host_by_clang = *complete == "clang";
   return candidate;
 }
 
@@ -181,7 +183,7 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     if (kept != "candidate.ptx" && kept != "host.so") superfluous.push_back(it->path());
   }
   for (const fs::path& path : superfluous) fs::remove(path, error);
-  KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", ""));
+  KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", by_clang ? "clang" : "nvcc"));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(folder.parent_path()));
   fs::rename(scratch.path(), folder, error);
   // Somebody else may have been faster: theirs is the same.
@@ -190,7 +192,6 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     return InternalError(fmt::format("can't write {}: {}", folder.string(), error.message()));
   }
   made->cached = false;
-  made->host_by_clang = by_clang;
   for (Diagnostic& diagnostic : *diagnostics) {
     if (diagnostic.severity == Severity::kWarning && diagnostic.where.file == name) {
       made->warnings.push_back(std::move(diagnostic));

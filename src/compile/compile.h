@@ -40,7 +40,7 @@ struct CompiledCandidate {
   std::vector<Diagnostic> warnings;
   std::string key;  // of the cache: a hash of everything that went in
   bool cached = false;
-  bool host_by_clang = false;  // not known of a cached one
+  bool host_by_clang = false;
   std::chrono::nanoseconds duration{0};
 };
 

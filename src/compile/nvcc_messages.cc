@@ -36,6 +36,20 @@ std::optional<std::string> MissingApi(const std::string& message) {
   return std::nullopt;
 }
 
+// The header that a candidate forgot; PyTorch would not compile it either. Nothing: not that.
+std::optional<std::string> ForgottenHeader(const std::string& message) {
+  static constexpr std::pair<const char*, const char*> kHeaders[] = {
+      {"identifier \"C10_CUDA_", "c10/cuda/CUDAException.h"},
+      {"identifier \"AT_CUDA_CHECK\"", "ATen/cuda/Exceptions.h"},
+      {"namespace \"at\" has no member \"cuda\"", "ATen/cuda/CUDAContext.h"},
+      {"namespace \"c10\" has no member \"cuda\"", "c10/cuda/CUDAStream.h"},
+  };
+  for (const auto& [symptom, header] : kHeaders) {
+    if (message.find(symptom) != std::string::npos) return header;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::string& file,
@@ -87,6 +101,10 @@ Error CompilationError(std::vector<Diagnostic> diagnostics, std::string_view out
     return InvalidInput(fmt::format("the compiler failed: {}", output.substr(from)));
   }
   for (Diagnostic& diagnostic : diagnostics) {
+    if (const std::optional<std::string> header = ForgottenHeader(diagnostic.message)) {
+      diagnostic.message += fmt::format(" (it needs #include <{}>, in PyTorch as here)", *header);
+      return {ErrorKind::kInvalidInput, std::move(diagnostics)};
+    }
     if (const std::optional<std::string> api = MissingApi(diagnostic.message)) {
       Diagnostic first = diagnostic;
       first.message = fmt::format("{} is not supported by the light torch headers", *api);

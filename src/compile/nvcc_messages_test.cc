@@ -65,5 +65,13 @@ TEST(NvccMessages, UnknownOutputIsShown) {
   EXPECT_NE(error.message().find("Segmentation fault"), std::string::npos);
 }
 
+TEST(NvccMessages, ForgottenHeaderIsTheUsers) {
+  const std::string output =
+      "k.cu(3): error: identifier \"C10_CUDA_KERNEL_LAUNCH_CHECK\" is undefined\n";
+  const Error error = CompilationError(ParseNvccMessages(output, "k.cu", "a\nb\nc\n"), output);
+  EXPECT_EQ(error.kind(), ErrorKind::kInvalidInput);
+  EXPECT_NE(error.Format().find("#include <c10/cuda/CUDAException.h>"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kernelsmith

@@ -135,8 +135,9 @@ CandidateHarness::CandidateHarness()
           KS_SOURCE_DIR),
       compiler_(files_, processes_, tools_) {}
 
-Result<CompiledCandidate> CandidateHarness::Compile(const std::filesystem::path& path) {
-  return compiler_.Compile(path, {.cache = KS_CANDIDATE_CACHE});
+Result<CompiledCandidate> CandidateHarness::Compile(const std::filesystem::path& path,
+                                                    bool nvcc_only) {
+  return compiler_.Compile(path, {.cache = KS_CANDIDATE_CACHE, .nvcc_only = nvcc_only});
 }
 
 }  // namespace kernelsmith

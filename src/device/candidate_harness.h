@@ -26,7 +26,7 @@ std::string Directive(const std::string& text, const std::string& name);
 class CandidateHarness {
  public:
   CandidateHarness();
-  Result<CompiledCandidate> Compile(const std::filesystem::path& path);
+  Result<CompiledCandidate> Compile(const std::filesystem::path& path, bool nvcc_only = false);
   SystemProcessRunner& processes() { return processes_; }
 
  private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "compile/device_names.h"
 #include "device/candidate_harness.h"
 #include "device/device.h"
 #include "plan/plan_text.h"
@@ -66,6 +67,43 @@ TEST_P(Corpus, ReplayEqualsDirectRun) {
 
 INSTANTIATE_TEST_SUITE_P(Candidates, Corpus, testing::ValuesIn(Sources(kCandidates)),
                          [](const auto& info) { return info.param; });
+
+// The plan with nvcc's and clang's names alike and without return addresses.
+std::string Comparable(Plan plan) {
+  for (auto* steps : {&plan.preparation, &plan.steps}) {
+    for (PlanStep& step : *steps) {
+      step.site = 0;
+      if (auto* launch = std::get_if<LaunchStep>(&step.action)) {
+        launch->kernel = CanonicalName(launch->kernel);
+      }
+    }
+  }
+  for (PlanBuffer& buffer : plan.buffers) buffer.name = CanonicalName(buffer.name);
+  return FormatPlan(plan);
+}
+
+// Host code by clang and host code by nvcc give the same plan. A sample: kernels and variables with
+// internal linkage, a lambda as an argument, and one that clang refuses.
+TEST(BothCompilers, SamePlan) {
+  for (const char* name : {"softmax_rows", "constant_memory", "lambda_kernel", "llm_async_copy"}) {
+    CandidateHarness harness;
+    std::string plans[2];
+    for (const bool nvcc_only : {false, true}) {
+      const auto candidate = harness.Compile(kCandidates / (std::string(name) + ".cu"), nvcc_only);
+      ASSERT_TRUE(candidate.ok()) << candidate.error().Format();
+      EXPECT_EQ(candidate->host_by_clang, !nvcc_only && std::string_view(name) != "llm_async_copy")
+          << name;
+      const auto parsed = ParseCase(candidate->text);
+      ASSERT_TRUE(parsed.ok());
+      const auto traced =
+          Trace(*candidate, parsed->arguments,
+                {.tracer = KS_TRACER_PROGRAM, .results = parsed->results}, harness.processes());
+      ASSERT_TRUE(traced.ok() && traced->plan.has_value()) << name;
+      plans[nvcc_only ? 1 : 0] = Comparable(*traced->plan);
+    }
+    EXPECT_EQ(plans[0], plans[1]) << name;
+  }
+}
 
 class Hostile : public testing::TestWithParam<std::string> {};
 

@@ -1,5 +1,6 @@
 // A cooperative launch.
 // ARGS: x=f32[128]
+#include <c10/cuda/CUDAException.h>
 #include <torch/extension.h>
 
 

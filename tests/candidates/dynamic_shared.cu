@@ -1,5 +1,6 @@
 // Dynamic shared memory, more than the default.
 // ARGS: x=f32[200]
+#include <c10/cuda/CUDAException.h>
 #include <torch/extension.h>
 
 

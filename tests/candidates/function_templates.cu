@@ -1,5 +1,6 @@
 // launch through cudaLaunchKernel and a function pointer.
 // ARGS: x=f32[20]
+#include <c10/cuda/CUDAException.h>
 #include <torch/extension.h>
 
 

@@ -2,7 +2,7 @@
 // nodes.
 #pragma once
 
-#include <kernelsmith/light/all.h>
+#include <kernelsmith/light/cuda.h>
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>

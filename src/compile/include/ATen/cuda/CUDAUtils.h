@@ -1,2 +1,2 @@
 #pragma once
-#include <kernelsmith/light/all.h>
+#include <kernelsmith/light/cuda.h>

@@ -12,13 +12,23 @@
 #include <utility>
 
 #include "autograd.h"
-#include "cuda.h"
 #include "dispatch.h"
 #include "functions.h"
 #include "library.h"
 #include "python.h"
 
+namespace c10 {
+struct DeviceGuard {
+  explicit DeviceGuard(Device) {}
+};
+struct OptionalDeviceGuard {
+  template <typename... T>
+  explicit OptionalDeviceGuard(const T&...) {}
+};
+}  // namespace c10
+
 namespace at {
+using DeviceGuard = c10::DeviceGuard;
 using c10::kByte;
 using caffe2::TypeMeta;
 }  // namespace at
@@ -31,7 +41,9 @@ using c10::dtype;
 namespace cuda {
 inline int64_t device_count() { return 1; }
 inline bool is_available() { return true; }
-inline void synchronize(int64_t = -1) { C10_CUDA_CHECK(cudaDeviceSynchronize()); }
+inline void synchronize(int64_t = -1) {
+  ::c10::detail::CudaCheck(cudaDeviceSynchronize(), __FILE__, __LINE__);
+}
 }  // namespace cuda
 namespace indexing {
 using namespace at::indexing;

@@ -84,11 +84,5 @@ void CudaCheck(cudaError_t error, const char* file, int line);
 #define TORCH_WARN(...) ::c10::detail::Warn(::c10::str(__VA_ARGS__))
 #define TORCH_WARN_ONCE(...) TORCH_WARN(__VA_ARGS__)
 
-#define C10_CUDA_CHECK(expression) ::c10::detail::CudaCheck((expression), __FILE__, __LINE__)
-#define AT_CUDA_CHECK(expression) C10_CUDA_CHECK(expression)
-#define TORCH_CUDA_CHECK(expression) C10_CUDA_CHECK(expression)
-#define C10_CUDA_CHECK_WARN(expression) C10_CUDA_CHECK(expression)
-#define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())
-#define C10_CUDA_IGNORE_ERROR(expression) static_cast<void>(expression)
 #define TORCH_CUDABLAS_CHECK(expression) \
   TORCH_CHECK((expression) == 0, "CUDA error: cuBLAS failed when calling `" #expression "`")

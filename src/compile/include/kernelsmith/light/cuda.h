@@ -1,9 +1,17 @@
-// Streams, guards, device properties and the cuBLAS handle of at::cuda and c10::cuda.
+// Streams, guards, device properties and the cuBLAS handle of at::cuda and c10::cuda. As in
+// PyTorch, torch/extension.h alone does not bring them: a candidate that forgets ATen/cuda/ or
+// c10/cuda/ would not build there.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include "tensor.h"
+#include "all.h"
+
+#define C10_CUDA_CHECK(expression) ::c10::detail::CudaCheck((expression), __FILE__, __LINE__)
+#define AT_CUDA_CHECK(expression) C10_CUDA_CHECK(expression)
+#define C10_CUDA_CHECK_WARN(expression) C10_CUDA_CHECK(expression)
+#define C10_CUDA_KERNEL_LAUNCH_CHECK() C10_CUDA_CHECK(cudaGetLastError())
+#define C10_CUDA_IGNORE_ERROR(expression) static_cast<void>(expression)
 
 struct cublasContext;
 
@@ -74,16 +82,6 @@ inline void emptyCache() {}
 
 }  // namespace c10::cuda
 
-namespace c10 {
-struct DeviceGuard {
-  explicit DeviceGuard(Device) {}
-};
-struct OptionalDeviceGuard {
-  template <typename... T>
-  explicit OptionalDeviceGuard(const T&...) {}
-};
-}  // namespace c10
-
 namespace at::cuda {
 using namespace c10::cuda;
 cudaDeviceProp* getCurrentDeviceProperties();
@@ -112,7 +110,3 @@ class CUDAEvent {
   cudaEvent_t event_ = nullptr;
 };
 }  // namespace at::cuda
-
-namespace at {
-using DeviceGuard = c10::DeviceGuard;
-}
