@@ -364,6 +364,21 @@ void ShadowObserver::Pack(const Instruction& in, const Row& row, uint32_t mask) 
     Clear(row.d, mask);
     return;
   }
+  const int part_bytes = in.register_bytes;
+  if (part_bytes < 2) {
+    // Bytes of floats are not followed.
+    std::array<Cell, kWarpSize> r;
+    ForLanes(present, [&](int lane) {
+      for (int i = 0; i < in.list_count; ++i) {
+        if ((Present(parts[i]) >> lane & 1) == 0) continue;
+        r[static_cast<size_t>(lane)] =
+            BitTrick(in, CellAt(parts[i], 0, 0, CellKind::kF16, lane), nullptr, CellKind::kF32);
+      }
+    });
+    Clear(row.d, mask);
+    ForLanes(present, [&](int lane) { SetCell(row.d, 0, 0, lane, r[static_cast<size_t>(lane)]); });
+    return;
+  }
   // The result may be one of the parts.
   struct Piece {
     int slot;
@@ -371,7 +386,6 @@ void ShadowObserver::Pack(const Instruction& in, const Row& row, uint32_t mask) 
     std::array<Cell, kWarpSize> cells;
   };
   std::vector<Piece> pieces;
-  const int part_bytes = in.register_bytes;
   for (int i = 0; i < in.list_count; ++i) {
     if (!parts[i].is_register()) continue;
     const int count = std::min(parts[i].slots(), std::max(part_bytes / 2, 1));
@@ -379,7 +393,6 @@ void ShadowObserver::Pack(const Instruction& in, const Row& row, uint32_t mask) 
       const auto from = static_cast<size_t>(parts[i].slot + s);
       const uint32_t lanes = file_->present[from] & mask;
       if (lanes == 0) continue;
-      if (part_bytes < 2) continue;  // bytes of floats are not followed
       Piece& piece = pieces.emplace_back();
       piece.slot = i * part_bytes / 2 + s;
       piece.lanes = lanes;
@@ -423,6 +436,15 @@ void ShadowObserver::Unpack(const Instruction& in, const Row& row, uint32_t mask
     Cell cell;
   };
   std::vector<Piece> pieces;
+  if (present != 0 && part_bytes < 2) {
+    ForLanes(present, [&](int lane) {
+      const Cell cell =
+          BitTrick(in, CellAt(row.a, 0, 0, CellKind::kF32, lane), nullptr, CellKind::kF16);
+      for (int i = 0; i < in.list_count; ++i) {
+        if (parts[i].is_register()) pieces.push_back({&parts[i], 0, lane, cell});
+      }
+    });
+  }
   if (present != 0 && part_bytes >= 2) {
     ForLanes(present, [&](int lane) {
       for (int i = 0; i < in.list_count; ++i) {

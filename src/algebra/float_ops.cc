@@ -322,7 +322,8 @@ void ShadowObserver::Convert(const Instruction& in, const Row& row, uint32_t mas
   const CellKind to = row.kind;
   const CellKind from = row.source_kind;
   if (to == CellKind::kNone && from == CellKind::kNone) {
-    if (IsIntegerType(in.type) && IsIntegerType(in.source_type)) {
+    if (IsIntegerType(in.type) && IsIntegerType(in.source_type) && ptx::BitsOf(in.type) >= 16 &&
+        ptx::BitsOf(in.source_type) >= 16) {
       CopyRegister(row.d, row.a, mask);  // widening and narrowing keep what fits
     } else {
       Integer(in, row, mask);

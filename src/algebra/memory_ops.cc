@@ -38,8 +38,19 @@ void ShadowObserver::LoadCells(const Instruction& in, int lane, uint64_t address
     }
   };
   if (bytes == 1) {
-    const Cell* cell = space.Find(address & ~uint64_t{3});
-    if (cell != nullptr && cell->kind() == CellKind::kNone) Taint(1u << lane);
+    const uint64_t word = address & ~uint64_t{3};
+    const Cell* cell = space.Find(address & ~uint64_t{1});
+    if (cell == nullptr) cell = space.Find(word);
+    if (cell == nullptr) cell = space.Find(word & ~uint64_t{7});
+    if (cell == nullptr) return;
+    if (cell->kind() != CellKind::kNone &&
+        (cell->kind() == CellKind::kF64 || (address & ~uint64_t{1}) == word ||
+         !IsHalf(cell->kind()) || cell == space.Find(address & ~uint64_t{1}))) {
+      // A byte of a float.
+      SetCell(place, 0, 0, lane, BitTrick(in, *cell, nullptr, CellKind::kF16));
+    } else if (cell->kind() == CellKind::kNone) {
+      Taint(1u << lane);
+    }
     return;
   }
   if (bytes == 2) {
@@ -102,6 +113,8 @@ void ShadowObserver::StoreCells(int lane, uint64_t address, uint32_t bytes, cons
   space.Clear(address, bytes);
   const bool tainted = (warp_->tainted >> lane & 1) != 0;
   bool any = false;
+  bool lost =
+      bytes == 1 && (Present(place) >> lane & 1) != 0;  // part of a float: nobody can name it
   if (place.is_register() && bytes >= 2) {
     const int slots = std::min(place.slots(), static_cast<int>(bytes / 2));
     for (int s = 0; s < slots; ++s) {
@@ -109,13 +122,15 @@ void ShadowObserver::StoreCells(int lane, uint64_t address, uint32_t bytes, cons
       if ((file_->present[static_cast<size_t>(slot)] >> lane & 1) == 0) continue;
       Cell cell = file_->slot(slot)[lane];
       if (tainted) cell.flags |= kNearTie;
-      // Half of a wider value: nobody can name it.
-      if (bytes == 2 && !IsHalf(cell.kind())) continue;
+      if (bytes == 2 && !IsHalf(cell.kind())) {
+        lost = true;
+        continue;
+      }
       space.Set(address + 2 * static_cast<uint64_t>(s), cell);
       any = true;
     }
   }
-  if (tainted && !any) {
+  if ((tainted && !any) || lost) {
     for (uint64_t at = address & ~uint64_t{3}; at < address + bytes; at += 4) {
       space.Set(at, Cell{.flags = kNearTie});
     }

@@ -200,6 +200,24 @@ TEST_F(ShadowTest, PackedHalves) {
   ExpectDifferent(At(out, 2), In(1) + low);
 }
 
+TEST_F(ShadowTest, BytesOfFloatsAreNoConstants) {
+  const uint64_t x = Floats({1.5f, 2.5f});
+  const uint64_t out = Output(2);
+  Run(R"(ld.global.u8 %r0, [%rd0+3];
+         ld.global.u8 %r1, [%rd0+2];
+         prmt.b32 %r2, %r1, %r0, 0x4044;    // put together by hand
+         shl.b32 %r3, %r0, 24;
+         st.global.b32 [%rd1], %r2;
+         ld.global.b32 %r4, [%rd0+4];
+         st.global.u8 [%rd1+4], %r4;
+         ld.global.f32 %r5, [%rd1+4];
+         add.f32 %r5, %r5, 0f3F800000;
+         st.global.f32 [%rd1+4], %r5;)",
+      {x, out});
+  EXPECT_EQ(CompareValues(At(out, 0), In(0)).equality, Equality::kInconclusive);
+  EXPECT_EQ(CompareValues(At(out, 1), In(1) + C(1)).equality, Equality::kInconclusive);
+}
+
 TEST_F(ShadowTest, Bfloat16ByShifts) {
   const uint64_t x = Floats({1.5f});
   const uint64_t out = Output(1);

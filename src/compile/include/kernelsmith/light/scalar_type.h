@@ -33,6 +33,17 @@ namespace c10 {
 // A 16-bit float that computes in float. `Device` is CUDA's type of the same bits, which device
 // code converts by one instruction.
 template <typename Device>
+struct RawOf;
+template <>
+struct RawOf<__half> {
+  using type = __half_raw;
+};
+template <>
+struct RawOf<__nv_bfloat16> {
+  using type = __nv_bfloat16_raw;
+};
+
+template <typename Device>
 struct alignas(2) ShortFloat {
   unsigned short x;
 
@@ -42,7 +53,8 @@ struct alignas(2) ShortFloat {
   ShortFloat() = default;
   constexpr C10_HOST_DEVICE ShortFloat(unsigned short bits, from_bits_t) : x(bits) {}
   C10_HOST_DEVICE ShortFloat(float value) { *this = ShortFloat(Device(value)); }
-  C10_HOST_DEVICE ShortFloat(const Device& value) { std::memcpy(&x, &value, 2); }
+  C10_HOST_DEVICE ShortFloat(const Device& value)
+      : x(static_cast<typename RawOf<Device>::type>(value).x) {}
   C10_HOST_DEVICE operator float() const { return static_cast<float>(device()); }
   C10_HOST_DEVICE operator Device() const { return device(); }
 
@@ -56,9 +68,10 @@ struct alignas(2) ShortFloat {
 
  private:
   C10_HOST_DEVICE Device device() const {
-    Device value;
-    std::memcpy(&value, &x, 2);
-    return value;
+    // Not memcpy, which nvcc turns into loads of single bytes.
+    typename RawOf<Device>::type raw;
+    raw.x = x;
+    return Device(raw);
   }
 };
 
