@@ -26,6 +26,8 @@ class OperationOrder {
   void HostWait(std::span<const uint64_t> operations);
   // All that surely ended before `operation` began.
   const OperationSet& Before(uint64_t operation) const;
+  // Did the host wait for it?
+  bool IsSettled(uint64_t operation) const { return settled_.Contains(operation); }
 
  private:
   std::map<uint64_t, OperationSet> before_;

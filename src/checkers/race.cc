@@ -114,6 +114,7 @@ struct RaceChecker::Launch {
   vgpu::Dim3 grid;
   vgpu::Dim3 block;
   uint32_t threads;
+  uint32_t own_stamp = 1;  // its own begin here
   // Entries below are of launches that ended before this one began.
   uint32_t first_stamp = 1;
   std::unique_ptr<LaunchOrder> order;  // null once ended
@@ -151,28 +152,36 @@ RaceChecker::~RaceChecker() = default;
 // -- launches and blocks
 
 void RaceChecker::OnLaunchBegin(const vgpu::LaunchInfo& info) {
-  const bool idle =
-      std::all_of(launches_.begin(), launches_.end(), [](const auto& l) { return !l->order; });
-  // Begins anew before numbers run out: what ended long ago is forgotten then.
-  if (idle && (sites_.size() > kMaxSites / 2 || stamps_.size() > uint32_t{1} << 30)) {
-    sites_.resize(1);
+  const bool settled = std::all_of(launches_.begin(), launches_.end(), [&](const auto& l) {
+    return l->order == nullptr && (l->operation == 0 || operations_.IsSettled(l->operation));
+  });
+  if (settled) {
+    // Nothing that comes can race with what was: entries below `stamp_base_` count no more.
+    stamp_base_ += static_cast<uint32_t>(stamps_.size());
     stamps_.clear();
     launches_.clear();
-    global_.Clear();
+    if (sites_.size() > kMaxSites / 2 || stamp_base_ > uint32_t{1} << 31) {
+      sites_.resize(1);
+      stamp_base_ = 0;
+      global_.Clear();
+      shared_pages_ = {};
+    }
   }
   site_of_.clear();
   launches_.push_back(std::make_unique<Launch>(info, static_cast<uint32_t>(launches_.size())));
   launch_ = launches_.back().get();
-  launch_->first_stamp = static_cast<uint32_t>(stamps_.size()) + 1;
+  launch_->own_stamp = stamp_base_ + static_cast<uint32_t>(stamps_.size()) + 1;
+  launch_->first_stamp = launch_->own_stamp;
   if (launch_->operation == 0) return;
   launch_->before = operations_.Before(launch_->operation);
   // As long as something earlier may overlap, its entries must be looked at.
-  for (const Stamp& stamp : stamps_) {
-    const Launch& other = *launches_[stamp.launch];
-    if (other.operation != 0 && !launch_->before.Contains(other.operation)) {
-      launch_->first_stamp = static_cast<uint32_t>(&stamp - stamps_.data()) + 1;
-      break;
+  for (const auto& other : launches_) {
+    if (other->operation == 0 || other.get() == launch_ ||
+        launch_->before.Contains(other->operation)) {
+      continue;
     }
+    launch_->first_stamp = other->own_stamp;
+    break;
   }
 }
 
@@ -234,7 +243,7 @@ uint32_t RaceChecker::StampOf(BlockState& state) {
   LaunchOrder::Block& order = *state.order;
   if (order.stamp == 0) {
     stamps_.push_back({.launch = launch_->number, .block = order.number, .clock = order.now});
-    order.stamp = static_cast<uint32_t>(stamps_.size());
+    order.stamp = stamp_base_ + static_cast<uint32_t>(stamps_.size());
   }
   return order.stamp;
 }
@@ -511,7 +520,7 @@ void RaceChecker::AccessLane(Actor& actor, uint64_t address, uint32_t bytes) {
 // Does what `entry` says happen before the access that is looked at? True for no entry.
 bool RaceChecker::IsPast(const Actor& actor, const Entry& entry) const {
   if (entry.stamp < launch_->first_stamp) return true;
-  const Stamp& stamp = stamps_[entry.stamp - 1];
+  const Stamp& stamp = stamps_[entry.stamp - 1 - stamp_base_];
   if (stamp.launch != launch_->number) {
     if (actor.shared) return true;
     const Launch& other = *launches_[stamp.launch];
@@ -536,7 +545,7 @@ bool RaceChecker::Observed(const Actor& actor, const Cell& cell) const {
 void RaceChecker::Check(Actor& actor, const Entry& entry, bool entry_writes) {
   bool volatile_pair = false;
   if ((entry.who & actor.me.who & Entry::kStrong) != 0) {
-    const Stamp& stamp = stamps_[entry.stamp - 1];
+    const Stamp& stamp = stamps_[entry.stamp - 1 - stamp_base_];
     const bool same_launch = stamp.launch == launch_->number;
     const bool same_block = same_launch && stamp.block == actor.block.order->number;
     const bool reaches = same_block || (entry.who & actor.me.who & Entry::kDeviceScope) != 0;
@@ -610,7 +619,7 @@ void RaceChecker::Write(Actor& actor, Cell& cell) {
 // -- reports
 
 Place RaceChecker::PlaceOfEntry(const Entry& entry) const {
-  const Stamp& stamp = stamps_[entry.stamp - 1];
+  const Stamp& stamp = stamps_[entry.stamp - 1 - stamp_base_];
   const Launch& launch = *launches_[stamp.launch];
   Place place = sites_[entry.site]->place;
   place.block = Unflatten(stamp.block, launch.grid);
@@ -674,7 +683,7 @@ void RaceChecker::Report(Actor& actor, const Entry& entry, bool entry_writes, bo
     allocation = memory_.Find(actor.address);
     if (!allocation) return;  // no memory at all: the bounds checker's business
   }
-  const Stamp& stamp = stamps_[entry.stamp - 1];
+  const Stamp& stamp = stamps_[entry.stamp - 1 - stamp_base_];
   const bool same_launch = stamp.launch == launch_->number;
   const bool same_block = same_launch && stamp.block == actor.block.order->number;
   const bool same_thread = same_block && entry.thread() == actor.thread;

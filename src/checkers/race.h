@@ -73,7 +73,8 @@ class RaceChecker final : public Checker {
 
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
-  std::vector<Stamp> stamps_;                      // by Entry::stamp - 1
+  uint32_t stamp_base_ = 0;
+  std::vector<Stamp> stamps_;                      // by Entry::stamp - 1 - stamp_base_
   std::vector<std::unique_ptr<Launch>> launches_;  // by Stamp::launch
   Launch* launch_ = nullptr;
   Shadow global_;

@@ -193,6 +193,45 @@ TEST_F(RaceTest, VolatileDoesNotReplaceSyncwarp) {
               ::testing::Contains(::testing::StartsWith("race ")));
 }
 
+// Two kernels that write one word each `grid` in streams of their own, or one after the other.
+std::vector<Finding> TwoKernels(bool ordered, bool host_waits) {
+  vgpu::TestGpu gpu;
+  EXPECT_TRUE(gpu.Load(".visible .entry k(.param .u64 p) {\n.reg .b64 %rd0; .reg .b32 %r0;\n"
+                       "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x;\n"
+                       "mad.wide.u32 %rd0, %r0, 4, %rd0;\nst.global.u32 [%rd0], %r0;\nret;\n}\n")
+                  .ok());
+  const std::vector<uint64_t> arguments{gpu.Buffer(std::vector<uint32_t>(64))};
+  FindingSink sink;
+  RaceChecker checker(sink, gpu.memory());
+  const std::array<uint64_t, 1> first{1};
+  checker.OnSubmit(1, {});
+  for (uint64_t operation = 1; operation <= 2; ++operation) {
+    if (operation == 2 && host_waits) checker.OnHostWait(first);
+    if (operation == 2) {
+      checker.OnSubmit(2, ordered ? std::span<const uint64_t>(first) : std::span<const uint64_t>());
+    }
+    const auto result = gpu.gpu().Launch({.module = &gpu.module(),
+                                          .entry = "k",
+                                          .grid = {1, 1, 1},
+                                          .block = {32, 1, 1},
+                                          .parameters = std::as_bytes(std::span(arguments)),
+                                          .observer = &checker,
+                                          .operation = operation});
+    EXPECT_TRUE(result.ok() && !result->fault);
+  }
+  return sink.Findings();
+}
+
+TEST(RaceBetweenKernels, StreamsEventsAndTheHostOrderThem) {
+  EXPECT_TRUE(TwoKernels(true, false).empty());
+  EXPECT_TRUE(TwoKernels(false, true).empty());
+  const auto found = TwoKernels(false, false);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, FindingKind::kRaceSameValue);
+  EXPECT_EQ(found[0].count, 32u);
+  EXPECT_THAT(found[0].message, ::testing::HasSubstr("no stream or event orders the two kernels"));
+}
+
 TEST(Knowledge, JoinsKeepTheLaterClock) {
   Knowledge a = Knowledge::Of(3, 1, 5, 9);
   a.Join(Knowledge::Of(70000, 2, 1, 4));
