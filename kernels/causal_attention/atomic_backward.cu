@@ -69,7 +69,11 @@ std::vector<torch::Tensor> backward(torch::Tensor go, torch::Tensor q, torch::Te
   const int tokens = q.size(2), width = q.size(3);
   auto dq = torch::empty_like(q);
   auto dk = torch::zeros_like(k), dv = torch::zeros_like(v);
-  CausalBackward<<<dim3(tokens, q.size(0) * q.size(1)), kThreads, 2 * tokens * sizeof(float)>>>(
+  const size_t bytes = 2 * tokens * sizeof(float);
+  if (bytes > 48 * 1024) {
+    cudaFuncSetAttribute(CausalBackward, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  }
+  CausalBackward<<<dim3(tokens, q.size(0) * q.size(1)), kThreads, bytes>>>(
       go.data_ptr<float>(), q.data_ptr<float>(), k.data_ptr<float>(), v.data_ptr<float>(),
       dq.data_ptr<float>(), dk.data_ptr<float>(), dv.data_ptr<float>(), tokens, width,
       1.0f / std::sqrt((float)width));

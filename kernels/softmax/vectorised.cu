@@ -16,12 +16,14 @@ __device__ float BlockReduce(float v, float identity, float* scratch, Combine co
 }
 
 __global__ void __launch_bounds__(kThreads)
-    SoftmaxStaged(const float* __restrict__ x, float* __restrict__ y, int columns) {
-  extern __shared__ float4 staged4[];
-  float* staged = reinterpret_cast<float*>(staged4);
+    SoftmaxStaged(const float* __restrict__ x, float* __restrict__ y, int columns, bool fits) {
+  extern __shared__ float4 shared[];
   __shared__ float scratch[kThreads / 32];
   const float* in = x + (size_t)blockIdx.x * columns;
   float* out = y + (size_t)blockIdx.x * columns;
+  // Rows that don't fit into shared memory are staged in the output.
+  float* staged = fits ? reinterpret_cast<float*>(shared) : out;
+  float4* staged4 = reinterpret_cast<float4*>(staged);
   const bool wide = columns % 4 == 0;  // then every row begins at a multiple of 16 bytes
 
   float largest = -INFINITY;
@@ -67,12 +69,12 @@ torch::Tensor forward(torch::Tensor x) {
   auto y = torch::empty_like(x);
   const int columns = x.size(-1);
   const int rows = x.numel() / columns;
-  const size_t bytes = (columns + 3) / 4 * sizeof(float4);
-  TORCH_CHECK(bytes <= 200 * 1024, "a row must fit into shared memory");
+  const bool fits = columns <= 48 * 1024;
+  const size_t bytes = fits ? (columns + 3) / 4 * sizeof(float4) : 0;
   if (bytes > 48 * 1024) {
     cudaFuncSetAttribute(SoftmaxStaged, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   }
-  SoftmaxStaged<<<rows, kThreads, bytes>>>(x.data_ptr<float>(), y.data_ptr<float>(), columns);
+  SoftmaxStaged<<<rows, kThreads, bytes>>>(x.data_ptr<float>(), y.data_ptr<float>(), columns, fits);
   return y;
 }
 

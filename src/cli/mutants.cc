@@ -23,6 +23,7 @@ struct Options {
   std::string equivalents;
   int jobs = 1;
   int timeout = 300;
+  int minutes = 0;
   std::vector<std::string> outside;
   std::vector<std::string> verify_options;
 };
@@ -50,6 +51,7 @@ Result<ExitCode> RunMutants(Session& session, const Options& options) {
   campaign.seed = session.seed_option.value_or(1);
   campaign.jobs = options.jobs;
   campaign.timeout = std::chrono::seconds(options.timeout);
+  campaign.limit = std::chrono::minutes(options.minutes);
   campaign.verifier = {fs::read_symlink("/proc/self/exe").string()};
   campaign.verifier_options = options.verify_options;
   for (const std::string& each : options.outside) {
@@ -63,7 +65,7 @@ Result<ExitCode> RunMutants(Session& session, const Options& options) {
   const std::unique_ptr<Progress> progress = session.MakeProgress();
   KS_TRY(const std::vector<mutate::Judged> judged,
          mutate::RunCampaign(kernels, campaign, session.files, session.processes, compiler,
-                             *progress));
+                             session.clock, *progress));
   const mutate::Summary summary = mutate::Summarise(judged, reasons);
   const nlohmann::json document = ToJson(summary);
   KS_RETURN_IF_ERROR(session.files.Write(campaign.output / "report.json", document.dump(1) + "\n"));
@@ -103,6 +105,9 @@ void AddMutants(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->add_option("--timeout", options->timeout, "Seconds for one verification")
       ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  command->add_option("--minutes", options->minutes, "Begin nothing new after this (0: no limit)")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--outside", options->outside,
                       "NAME=COMMAND: another verifier; gets the file's path, prints yes or no");

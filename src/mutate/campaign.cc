@@ -22,6 +22,7 @@ struct Job {
   Judged judged;  // the answer goes here
   fs::path path;
   bool device = true;
+  size_t round = 0;  // the right kernel is 0, its mutants count from 1
 };
 
 // Words that both lists of findings use, for verifiers that don't name the stage.
@@ -37,11 +38,12 @@ std::string StageOfKind(const std::string& kind) {
 class Campaign {
  public:
   Campaign(const CampaignOptions& options, FileSystem& files, ProcessRunner& processes,
-           CandidateCompiler& compiler, Progress& progress)
+           CandidateCompiler& compiler, const Clock& clock, Progress& progress)
       : options_(options),
         files_(files),
         processes_(processes),
         compiler_(compiler),
+        clock_(clock),
         progress_(progress) {}
 
   Result<std::vector<Judged>> Run(const std::vector<CorpusKernel>& kernels) {
@@ -57,14 +59,21 @@ class Campaign {
         open.push_back(&job);
       }
     }
+    std::vector<std::pair<size_t, size_t>> order;  // round, place: the same on every machine
+    for (size_t i = 0; i < open.size(); ++i) order.emplace_back(open[i]->round, i);
+    std::sort(order.begin(), order.end());
+    std::vector<Job*> sorted;
+    for (const auto& [round, i] : order) sorted.push_back(open[i]);
     progress_.Begin("mutants", jobs_.size());
     done_ = jobs_.size() - open.size();
     progress_.Update(done_);
-    Work(open);
+    Work(sorted);
     progress_.End();
     if (failure_) return *failure_;
     std::vector<Judged> answers;
-    for (Job& job : jobs_) answers.push_back(std::move(job.judged));
+    for (Job& job : jobs_) {
+      if (!job.judged.outcome.empty()) answers.push_back(std::move(job.judged));
+    }
     return answers;
   }
 
@@ -89,6 +98,7 @@ class Campaign {
 
   Status Plan(const CorpusKernel& kernel) {
     KS_TRY(const std::string text, files_.Read(kernel.path));
+    size_t round = 0;
     const auto add = [&](Judged judged, fs::path path, const std::string& contents, bool device) {
       judged.kernel = kernel.name;
       std::string everything = fmt::format("{}\n{}\n{}\n{}\n", kernel.name, judged.mutant,
@@ -99,7 +109,8 @@ class Campaign {
       jobs_.push_back({.kernel = &kernel,
                        .judged = std::move(judged),
                        .path = std::move(path),
-                       .device = device});
+                       .device = device,
+                       .round = round++});
     };
     add({}, kernel.path, text, false);
     KS_TRY(const std::vector<Mutation> all, FindMutations(text, options_.operators));
@@ -120,8 +131,10 @@ class Campaign {
 
   void Work(const std::vector<Job*>& open) {
     std::atomic<size_t> next{0};
+    const Clock::Duration begin = clock_.Now();
     const auto worker = [&] {
       for (size_t i = next++; i < open.size(); i = next++) {
+        if (options_.limit.count() > 0 && clock_.Now() - begin > options_.limit) return;
         Status status = JudgeOne(*open[i]);
         const std::lock_guard lock(mutex_);
         if (!status.ok() && !failure_) failure_ = status.error();
@@ -214,6 +227,7 @@ class Campaign {
   FileSystem& files_;
   ProcessRunner& processes_;
   CandidateCompiler& compiler_;
+  const Clock& clock_;
   Progress& progress_;
   std::vector<Job> jobs_;
   std::map<std::string, Judged> earlier_;  // by key
@@ -252,8 +266,8 @@ void ReadVerdict(const std::string& verdict, Judged& judged) {
 Result<std::vector<Judged>> RunCampaign(const std::vector<CorpusKernel>& kernels,
                                         const CampaignOptions& options, FileSystem& files,
                                         ProcessRunner& processes, CandidateCompiler& compiler,
-                                        Progress& progress) {
-  return Campaign(options, files, processes, compiler, progress).Run(kernels);
+                                        const Clock& clock, Progress& progress) {
+  return Campaign(options, files, processes, compiler, clock, progress).Run(kernels);
 }
 
 }  // namespace kernelsmith::mutate

@@ -10,6 +10,7 @@
 #include "compile/compile.h"
 #include "mutate/corpus.h"
 #include "mutate/report.h"
+#include "support/clock.h"
 #include "support/progress.h"
 #include "support/subprocess.h"
 
@@ -29,17 +30,20 @@ struct CampaignOptions {
   uint64_t seed = 1;  // of the choice, and of the data of every verification
   int jobs = 1;       // verifications at a time
   std::chrono::milliseconds timeout{300'000};  // of one verification
+  std::chrono::seconds limit{0};               // no new verification after this; 0: none
   std::vector<std::string> verifier;           // the program and its first words: {"kernelsmith"}
   std::vector<std::string> verifier_options;   // for each verification
   std::vector<OutsideVerifier> outside;
 };
 
-// All answers, those of earlier runs included; in the order of the kernels. Verifications run as
-// processes of their own: a verifier that crashes or hangs on a mutant is an answer, too.
+// All answers, those of earlier runs included; in the order of the kernels. Right kernels are
+// judged first, then one mutant of each kernel after the other, so that a run that is cut short has
+// seen all kernels. Verifications run as processes of their own: a verifier that crashes or hangs
+// on a mutant is an answer, too.
 Result<std::vector<Judged>> RunCampaign(const std::vector<CorpusKernel>& kernels,
                                         const CampaignOptions& options, FileSystem& files,
                                         ProcessRunner& processes, CandidateCompiler& compiler,
-                                        Progress& progress);
+                                        const Clock& clock, Progress& progress);
 
 // What a verdict in JSON says, in the words of Judged.
 void ReadVerdict(const std::string& verdict, Judged& judged);
