@@ -192,6 +192,7 @@ Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
   if (!before || result.fault || result.statistics.warp_instructions > limits.instructions) {
     return result;
   }
+  if (limits.may_repeat && !limits.may_repeat()) return result;
   const std::optional<Image> after = Image::Take(gpu.memory(), limits.bytes);
   if (!after) return result;
   // Backwards, then two that jump about.

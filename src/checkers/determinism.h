@@ -6,6 +6,8 @@
 // whose result nobody uses commute.
 #pragma once
 
+#include <functional>
+
 #include "checkers/finding.h"
 #include "support/result.h"
 #include "vgpu/vgpu.h"
@@ -15,10 +17,13 @@ namespace kernelsmith::checkers {
 struct DeterminismLimits {
   uint64_t bytes = uint64_t{512} << 20;        // of all allocations: they are copied twice
   uint64_t instructions = uint64_t{50} << 20;  // of warps, in the first run
+  // Asked after the first run: false if something else used the memory meanwhile. From then on
+  // until the end nothing else may.
+  std::function<bool()> may_repeat;
 };
 
 // As gpu.Launch(request); memory and the result are those of that run. Nothing else may use the
-// memory meanwhile.
+// memory meanwhile; see DeterminismLimits::may_repeat.
 Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
                                                  const vgpu::LaunchRequest& request,
                                                  FindingSink& sink,
