@@ -86,6 +86,12 @@ class Image {
           allocation.kind == AllocationKind::kParameter || allocation.size == 0) {
         continue;
       }
+      // Host code may be writing there: putting old bytes back would lose what it wrote.
+      if (allocation.kind == AllocationKind::kPinned ||
+          allocation.kind == AllocationKind::kManaged ||
+          allocation.kind == AllocationKind::kHostRegistered) {
+        return std::nullopt;
+      }
       total += allocation.size;
       if (total > limit) return std::nullopt;
       const auto* bytes =

@@ -3,7 +3,8 @@
 //
 // Only kernels that could depend on it are run again: without atomics, volatile and the like, and
 // without a race (which the race checker finds), every order gives the same. Atomics on integers
-// whose result nobody uses commute.
+// whose result nobody uses commute. Nor is anything run again while there is memory that host code
+// may write at the same time (pinned, managed, registered).
 #pragma once
 
 #include <functional>
