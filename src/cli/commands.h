@@ -11,6 +11,7 @@ namespace kernelsmith {
 
 void AddCompletion(CLI::App& app, Session& session);
 void AddDoctor(CLI::App& app, Session& session);
+void AddCompare(CLI::App& app, Session& session);
 void AddVerify(CLI::App& app, Session& session);
 void AddTasks(CLI::App& app, Session& session);
 void AddMutate(CLI::App& app, Session& session);

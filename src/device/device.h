@@ -42,6 +42,7 @@ struct RunRequest {
   uint64_t poison_seed = 1;            // fresh memory is filled with bytes from it
   vgpu::Observer* observer = nullptr;  // sees the launches of the plan, not of the preparation
   StepObserver* steps = nullptr;
+  uint64_t schedule = 0;             // vgpu::LaunchRequest::schedule of every launch
   bool observe_preparation = false;  // `observer` and `steps` see the preparation as well
 };
 
@@ -76,6 +77,8 @@ class Device {
   // An error: the plan can't be run here at all (unsupported instruction or operator, bad PTX). A
   // kernel that goes wrong is an outcome with a failure.
   virtual Result<RunOutcome> Run(const RunRequest& request) = 0;
+  // What checkers attach to; null: a device that can't be watched.
+  virtual vgpu::VirtualGpu* gpu() { return nullptr; }
 };
 
 struct VirtualDeviceOptions {

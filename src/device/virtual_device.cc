@@ -150,7 +150,8 @@ class PlanRun {
                         .dynamic_shared_bytes = launch.dynamic_shared,
                         .parameters = parameters,
                         .cooperative = launch.cooperative,
-                        .observer = observed ? request_.observer : nullptr}));
+                        .observer = observed ? request_.observer : nullptr,
+                        .schedule = request_.schedule}));
     if (observed && !preparing_) {
       outcome_.launches.push_back({.step = number,
                                    .kernel = launch.kernel,
@@ -281,6 +282,7 @@ class VirtualDevice : public Device {
  public:
   explicit VirtualDevice(std::unique_ptr<vgpu::VirtualGpu> gpu) : gpu_(std::move(gpu)) {}
   std::string Name() const override { return "virtual"; }
+  vgpu::VirtualGpu* gpu() override { return gpu_.get(); }
   Result<RunOutcome> Run(const RunRequest& request) override {
     return PlanRun(request, *gpu_).Run();
   }

@@ -135,9 +135,15 @@ Result<std::vector<CorpusResult>> RunCorpus(
       own.dtype = each.dtype;
       own.policy = each.policy;
       KS_TRY(const Task task, tools.tasks.Load(each.task));
-      KS_TRY(Verdict verdict, Verify(task, each.candidate, own, tools));
-      CorpusResult result{.corpus_case = each, .verdict = std::move(verdict), .problem = {}};
-      result.problem = Problem(each, result.verdict);
+      Result<Verdict> verdict = Verify(task, each.candidate, own, tools);
+      CorpusResult result{.corpus_case = each, .verdict = {}, .problem = {}};
+      if (verdict.ok()) {
+        result.verdict = *std::move(verdict);
+        result.problem = Problem(each, result.verdict);
+      } else {
+        // One case that can't be judged is a failure of that case, not of the others.
+        result.problem = verdict.error().message();
+      }
       report(result);
       results.push_back(std::move(result));
     }

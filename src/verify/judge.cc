@@ -29,7 +29,8 @@ class CaseJudge {
                                         .inputs = FlattenTensors(arguments_),
                                         .preparation_inputs = FlattenTensors(earlier_arguments),
                                         .poison_seed = sample_.seed | 1,
-                                        .observer = observer});
+                                        .observer = observer,
+                                        .schedule = sample_.schedule});
     if (!ran.ok()) {
       if (ran.error().kind() != ErrorKind::kUnsupported) return ran.error();
       const Diagnostic& first = ran.error().diagnostics().front();

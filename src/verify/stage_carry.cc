@@ -58,17 +58,10 @@ const Objection* FirstRefuting(const CaseOutcome& outcome) {
   return nullptr;
 }
 
-}  // namespace
-
-Status CarryStage(Verification& verification) {
-  Subject& subject = *verification.subjects[0];
-  KS_TRY(std::optional<Case> sample,
-         verification.MakeCase(subject, "task", verification.Secret(0)));
-  const Plan plan = AfterEarlierCalls(subject.plan);
-  // The earlier calls get other data.
+Status CheckCase(Verification& verification, const Subject& subject, const Plan& plan,
+                 const Case& sample) {
   KS_TRY(const CaseOutcome outcome,
-         verification.JudgePlan(subject, plan, *sample, &subject.seen, nullptr));
-  verification.note = fmt::format("after {} calls with other data", kEarlierCalls);
+         verification.JudgePlan(subject, plan, sample, &subject.seen, nullptr));
   const Objection* objection = FirstRefuting(outcome);
   if (objection == nullptr) return {};
   // Packed weights may stay as long as the weights do.
@@ -76,15 +69,16 @@ Status CarryStage(Verification& verification) {
   std::string weights;
   size_t position = 0;
   for (const TensorSpec& tensor : subject.task.tensors) {
-    const bool kept = position < subject.kept.size() && subject.kept[position++];
-    const auto now = sample->tensors.values.find(tensor.name);
-    if (!kept || now == sample->tensors.values.end()) continue;
+    const bool kept = position < subject.kept.size() && subject.kept[position];
+    ++position;
+    const auto now = sample.tensors.values.find(tensor.name);
+    if (!kept || now == sample.tensors.values.end()) continue;
     same_weights.values[tensor.name] = now->second;
     weights += (weights.empty() ? "" : ", ") + tensor.name;
   }
   if (!weights.empty()) {
     KS_TRY(const CaseOutcome again,
-           verification.JudgePlan(subject, plan, *sample, &same_weights, nullptr));
+           verification.JudgePlan(subject, plan, sample, &same_weights, nullptr));
     if (FirstRefuting(again) == nullptr) {
       verification.Note({.kind = "prepared_weights",
                          .message = fmt::format("what the first call makes of {} is kept: other "
@@ -97,6 +91,24 @@ Status CarryStage(Verification& verification) {
   finding.message = "after earlier calls with other data: " + finding.message;
   finding.kind = "stale_result";
   verification.Add(VerdictKind::kRefuted, std::move(finding));
+  return {};
+}
+
+}  // namespace
+
+Status CarryStage(Verification& verification) {
+  const Subject& subject = *verification.subjects[0];
+  const Plan plan = AfterEarlierCalls(subject.plan);
+  verification.note = fmt::format("after {} calls with other data", kEarlierCalls);
+  // Other data altogether, and the same but for a few elements, which a fingerprint would miss.
+  for (const char* inputs : {"task", "single"}) {
+    KS_TRY(
+        const std::optional<Case> sample,
+        verification.MakeCase(subject, inputs, verification.Secret(inputs[0] == 't' ? 0 : 1500)));
+    if (!sample) continue;
+    KS_RETURN_IF_ERROR(CheckCase(verification, subject, plan, *sample));
+    if (verification.Ended()) return {};
+  }
   return {};
 }
 

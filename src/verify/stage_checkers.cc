@@ -1,10 +1,81 @@
+#include <fmt/format.h>
+
+#include "checkers/checker.h"
+#include "checkers/race.h"
+#include "checkers/sync.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
+namespace {
+
+Finding FromChecker(const checkers::Finding& found) {
+  const checkers::Place& place = found.place;
+  std::string message = found.message;
+  if (!place.kernel.empty()) message += fmt::format(", kernel {}", KernelName(place.kernel));
+  if (place.block && place.thread) {
+    message +=
+        fmt::format(", block ({}, {}, {}), thread ({}, {}, {})", place.block->x, place.block->y,
+                    place.block->z, place.thread->x, place.thread->y, place.thread->z);
+  }
+  if (found.other) {
+    const SourceLocation& other =
+        found.other->source.file.empty() ? found.other->ptx : found.other->source;
+    if (other.line > 0) message += fmt::format("; the other side is line {}", other.line);
+  }
+  if (found.count > 1) message += fmt::format(" ({} times)", found.count);
+  return {.kind = checkers::NameOf(found.kind),
+          .message = std::move(message),
+          .where = place.source.file.empty() ? place.ptx : place.source};
+}
+
+// Number of a hidden configuration: in our suite the first hidden one is often a single element.
+constexpr size_t kOddConfiguration = 2;
+
+Status CheckSubject(Verification& verification, const Subject& subject, vgpu::VirtualGpu& gpu) {
+  checkers::FindingSink sink;
+  checkers::CheckerList list(sink);
+  list.Add(std::make_unique<checkers::RaceChecker>(sink, gpu.memory()));
+  list.Add(checkers::MakeSyncChecker(sink));
+  const Case sample{.seed = verification.Secret(500), .tensors = subject.seen};
+  KS_TRY(CaseOutcome outcome, verification.Judge(subject, sample, &list));
+  list.Finish();
+  for (const checkers::Finding& found : sink.Findings()) {
+    Finding finding = FromChecker(found);
+    if (found.severity == Severity::kError) {
+      verification.Add(VerdictKind::kRefuted, std::move(finding));
+    } else {
+      verification.Warn(std::move(finding));
+    }
+  }
+  // A run that ended early was seen in part only; what ended it is told as well.
+  for (Objection& each : outcome.objections) {
+    if (outcome.run.failure || each.kind == VerdictKind::kUnsupported) {
+      verification.Add(each.kind, std::move(each.finding));
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Status CheckersStage(Verification& verification) {
-  verification.skipped = true;
-  verification.note = "not in this version";
+  vgpu::VirtualGpu* gpu = verification.tools.device.gpu();
+  if (gpu == nullptr || !verification.options.checkers) {
+    verification.skipped = true;
+    verification.note = gpu == nullptr ? "this device has no checkers" : "not asked for";
+    return {};
+  }
+  // The quick shape has round sizes; a hidden one has threads that part at its edges.
+  for (const size_t configuration : {size_t{0}, kOddConfiguration}) {
+    if (configuration >= verification.configurations.size()) break;
+    KS_TRY(const Subject* subject, verification.Prepare(configuration));
+    if (subject == nullptr) return {};
+    KS_RETURN_IF_ERROR(CheckSubject(verification, *subject, *gpu));
+    if (verification.Ended()) return {};
+    verification.note +=
+        (verification.note.empty() ? "" : "; ") + subject->request.configuration.name;
+  }
+  verification.verdict.proof.checkers = {"bounds", "races", "synchronisation"};
   return {};
 }
 

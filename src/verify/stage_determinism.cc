@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "verify/stages.h"
 
 namespace kernelsmith {
@@ -25,6 +28,21 @@ std::optional<Difference> FirstDifference(const RunOutcome& a, const RunOutcome&
   return std::nullopt;
 }
 
+// The largest difference between two runs.
+double Spread(const RunOutcome& a, const RunOutcome& b) {
+  double spread = 0;
+  for (size_t i = 0; i < a.outputs.size() && i < b.outputs.size(); ++i) {
+    for (int64_t k = 0; k < a.outputs[i].count() && k < b.outputs[i].count(); ++k) {
+      const double difference = std::abs(a.outputs[i].at(k) - b.outputs[i].at(k));
+      if (difference > spread) spread = difference;
+    }
+  }
+  return spread;
+}
+
+// Three orders beside the ascending one: sums of a handful of terms differ in most of them.
+constexpr uint64_t kSchedules = 3;
+
 }  // namespace
 
 Status DeterminismStage(Verification& verification) {
@@ -35,9 +53,8 @@ Status DeterminismStage(Verification& verification) {
   KS_TRY(const CaseOutcome again, verification.Judge(subject, one));
   // Fresh memory holds other bytes: what shows them was never initialised.
   KS_TRY(const CaseOutcome garbage, verification.Judge(subject, other));
-  if (FirstDifference(first.run, again.run)) {
-    verification.verdict.proof.deterministic = false;
-  } else if (const auto at = FirstDifference(first.run, garbage.run)) {
+  if (const auto at = FirstDifference(first.run, garbage.run);
+      at && !FirstDifference(first.run, again.run)) {
     const HostTensor& tensor = first.run.outputs[at->output];
     verification.Add(VerdictKind::kRefuted,
                      {.kind = "uninitialised_read",
@@ -48,19 +65,38 @@ Status DeterminismStage(Verification& verification) {
                                              tensor.at(at->element),
                                              garbage.run.outputs[at->output].at(at->element))});
     return {};
-  } else {
-    verification.verdict.proof.deterministic = true;
   }
-  if (verification.verdict.proof.deterministic == false) {
-    Finding finding{.kind = "not_deterministic",
-                    .message = "two runs on the same data give different bits"};
-    if (verification.options.policy.require_deterministic) {
-      verification.Add(VerdictKind::kRefuted, std::move(finding));
-    } else {
-      verification.Warn(std::move(finding));
+  bool same = true;
+  double spread = 0;
+  for (uint64_t schedule = 1; schedule <= kSchedules; ++schedule) {
+    Case other_order = one;
+    other_order.schedule = schedule;
+    KS_TRY(CaseOutcome outcome, verification.Judge(subject, other_order));
+    if (outcome.run.failure) continue;
+    for (Objection& each : outcome.objections) {
+      if (each.kind != VerdictKind::kRefuted) continue;
+      each.finding.message = "in another order of blocks and warps: " + each.finding.message;
+      verification.Add(VerdictKind::kRefuted, std::move(each.finding));
+      return {};
+    }
+    if (const auto at = FirstDifference(first.run, outcome.run)) {
+      same = false;
+      spread = std::max(spread, Spread(first.run, outcome.run));
     }
   }
-  verification.note = "same schedule, other garbage in fresh memory";
+  verification.verdict.proof.deterministic = same;
+  verification.verdict.proof.spread = spread;
+  verification.note = fmt::format("{} other orders, other garbage in fresh memory", kSchedules);
+  if (same) return {};
+  Finding finding{.kind = "not_deterministic",
+                  .message = fmt::format("results change with the order of blocks and atomics, by "
+                                         "up to {:.2g}",
+                                         spread)};
+  if (verification.options.policy.require_deterministic) {
+    verification.Add(VerdictKind::kRefuted, std::move(finding));
+  } else {
+    verification.Warn(std::move(finding));
+  }
   return {};
 }
 

@@ -183,7 +183,8 @@ Status NumbersStage(Verification& verification) {
       const bool known = std::any_of(by_cost.begin(), by_cost.end(),
                                      [&](const auto& each) { return each.first == job.subject; });
       if (!known && job.outcome && job.outcome->ok()) {
-        by_cost.emplace_back(job.subject, (*job.outcome)->lane_instructions);
+        job.subject->lane_instructions = (*job.outcome)->lane_instructions;
+        by_cost.emplace_back(job.subject, job.subject->lane_instructions);
       }
     }
     return {};

@@ -94,7 +94,7 @@ struct Proof {
   std::vector<std::string> checkers;    // that watched a run and found nothing
   std::vector<std::string> depends_on;  // inputs whose change showed as it must
   std::optional<bool> deterministic;    // bit for bit under other schedules
-  double spread = 0;                    // largest difference between runs, in scales
+  double spread = 0;                    // largest difference between such runs
   std::vector<std::string> precision;   // of the kernels' arithmetic: float32, tf32 mma ...
 };
 

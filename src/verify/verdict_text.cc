@@ -54,8 +54,9 @@ std::string Algebra(const AlgebraProof& algebra) {
   if (algebra.outcome != "equal") {
     return fmt::format("  algebra: {}: {}\n", algebra.outcome, EscapeForTerminal(algebra.reason));
   }
-  return fmt::format("  algebra: equal to PyTorch's graph, {} elements, error probability {}\n",
-                     algebra.proved, algebra.bound);
+  return fmt::format("  algebra: equal to PyTorch's graph, {} elements, {}\n", algebra.proved,
+                     algebra.bound == "heuristic" ? std::string("heuristic (no error bound holds)")
+                                                  : "error probability " + algebra.bound);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ struct Subject {
   CaseTensors seen;
   bool seen_is_right = false;  // src/graph gives what PyTorch gave on `seen`
   Plan plan;
-  std::vector<double> usual_rms;  // of the results and mutated arguments, on `seen`
+  uint64_t lane_instructions = 0;  // of one run; 0: not known yet
+  std::vector<double> usual_rms;   // of the results and mutated arguments, on `seen`
   // Arguments whose packed form may stay from an earlier call: weights, by position.
   std::vector<bool> kept;
 };
@@ -34,6 +35,7 @@ struct Case {
   bool harsh = false;
   uint64_t seed = 0;
   CaseTensors tensors;
+  uint64_t schedule = 0;  // the order in which blocks, warps and atomics take their turns
 };
 
 // A finding and what it makes of the verdict; kVerified: nothing.

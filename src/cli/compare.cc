@@ -1,0 +1,64 @@
+// `kernelsmith compare OLD.cu NEW.cu --arg x=float32[32,256]`: do two candidates compute the same?
+#include "verify/compare.h"
+
+#include "cli/commands.h"
+
+namespace kernelsmith {
+namespace {
+
+struct Options {
+  std::string old_candidate;
+  std::string new_candidate;
+  std::vector<std::string> arguments;
+  std::string function = "forward";
+};
+
+Result<ExitCode> RunCompare(Session& session, const Options& options) {
+  std::vector<CallArgument> arguments;
+  for (const std::string& text : options.arguments) {
+    KS_TRY(CallArgument argument, ParseCallArgument(text));
+    arguments.push_back(std::move(argument));
+  }
+  KS_RETURN_IF_ERROR(session.files.Read(options.old_candidate));
+  KS_RETURN_IF_ERROR(session.files.Read(options.new_candidate));
+  CandidateCompiler compiler(session.files, session.processes, session.tools);
+  KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
+  CompareOptions compare;
+  compare.function = options.function;
+  compare.seed = session.Seed();
+  KS_TRY(const Verdict verdict,
+         CompareCandidates(options.old_candidate, options.new_candidate, arguments, compare,
+                           {.compiler = compiler,
+                            .processes = session.processes,
+                            .device = *device,
+                            .clock = session.clock}));
+  if (session.json) {
+    session.PrintJson(ToJson(verdict));
+  } else {
+    session.out << ToText(verdict, session.ColorOut());
+  }
+  return ExitCodeOf(verdict.kind);
+}
+
+}  // namespace
+
+void AddCompare(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("compare", "Judge whether two candidates compute the same");
+  command->fallthrough();
+  command->footer(
+      "The old candidate is the reference; PyTorch is not needed. Exit code: 0 the same (proved "
+      "as\n"
+      "algebra), 1 different, 3 no proof.");
+  auto options = std::make_shared<Options>();
+  command->add_option("old", options->old_candidate, "The .cu file that is trusted")->required();
+  command->add_option("new", options->new_candidate, "The .cu file that is judged")->required();
+  command->add_option("--arg", options->arguments,
+                      "An argument of the function, in order: x=float32[32,256], eps=1e-5, k=4");
+  command->add_option("--function", options->function, "What to call")->capture_default_str();
+  command->callback([&session, options] {
+    session.action = [&session, options] { return RunCompare(session, *options); };
+  });
+}
+
+}  // namespace kernelsmith

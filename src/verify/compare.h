@@ -1,0 +1,44 @@
+// Do two candidates compute the same? The proof of verify between two kernels, without PyTorch: the
+// old one is the reference.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compile/compile.h"
+#include "device/device.h"
+#include "plan/argument.h"
+#include "plan/trace.h"
+#include "support/clock.h"
+#include "verify/verdict.h"
+
+namespace kernelsmith {
+
+struct CompareOptions {
+  std::string function = "forward";
+  uint64_t seed = 0;
+  CompileOptions compile;
+  TraceOptions trace;
+};
+
+struct CompareTools {
+  CandidateCompiler& compiler;
+  ProcessRunner& processes;
+  Device& device;
+  const Clock& clock;
+};
+
+// "x=float32[32,256]" is a tensor, "eps=1e-5" a float, "k=4" an integer, "flag=true" a boolean.
+// Tensors are filled later: floats with normal numbers, integers with 0 and 1.
+Result<CallArgument> ParseCallArgument(std::string_view text);
+
+// kVerified: equal as algebra on every element, and as numbers on every draw. kInconclusive: equal
+// as numbers only, or different below what rounding explains.
+Result<Verdict> CompareCandidates(const std::filesystem::path& old_candidate,
+                                  const std::filesystem::path& new_candidate,
+                                  const std::vector<CallArgument>& arguments,
+                                  const CompareOptions& options, const CompareTools& tools);
+
+}  // namespace kernelsmith
