@@ -78,7 +78,12 @@ Result<DeviceNames> DeviceNamesOf(const std::string& ptx) {
   KS_TRY(const ptx::Module module, ptx::Parse(ptx, "candidate.ptx"));
   DeviceNames names;
   for (const ptx::Function& function : module.functions) {
-    if (function.is_entry && function.is_definition) names.kernels.push_back(function.name);
+    if (!function.is_entry || !function.is_definition) continue;
+    names.kernels.push_back(function.name);
+    for (const ptx::Variable& parameter : function.parameters) {
+      names.struct_parameters |= parameter.type == ptx::Type::kB8 &&
+                                 parameter.Size() > static_cast<uint64_t>(parameter.Alignment());
+    }
   }
   for (const ptx::Variable& variable : module.variables) {
     if (variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst) {
@@ -137,6 +142,9 @@ Result<std::set<std::string>> LiteralStrings(std::string_view object) {
 Result<std::string> NamesAsRegistered(const std::string& ptx,
                                       const std::set<std::string>& literals) {
   KS_TRY(const DeviceNames names, DeviceNamesOf(ptx));
+  // Without optimisation clang leaves a struct's padding as the stack had it: other bytes in each
+  // trace, which would look computed from data. gcc clears the struct first.
+  if (names.struct_parameters) return Unsupported("a kernel takes a struct by value");
   // The linker merges literals that end alike, the compiler does not: every name is there whole.
   std::map<std::string, std::string> registered;
   std::set<std::string> internal;

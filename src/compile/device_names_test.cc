@@ -50,6 +50,14 @@ TEST(DeviceNames, WhatHasNoCounterpartIsRefused) {
   EXPECT_FALSE(NamesAsRegistered(kPtx, {"_Z2k2Pd", "_ZL2sc"}).ok());     // another kernel
   EXPECT_FALSE(NamesAsRegistered(kPtx, {"_Z2k2Pf", "_ZL5table"}).ok());  // another variable
   EXPECT_FALSE(NamesAsRegistered("no ptx", {}).ok());
+  // A struct by value, whose padding clang leaves as it was.
+  const std::string header = ".version 9.0\n.target sm_90\n.address_size 64\n";
+  EXPECT_FALSE(
+      NamesAsRegistered(header + ".entry k(.param .align 8 .b8 k_param_0[40]) { ret; }\n", {"k"})
+          .ok());
+  EXPECT_TRUE(
+      NamesAsRegistered(header + ".entry k(.param .align 4 .b8 k_param_0[4]) { ret; }\n", {"k"})
+          .ok());
 }
 
 TEST(DeviceNames, LiteralStringsOfNoObject) {
