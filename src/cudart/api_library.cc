@@ -1,11 +1,15 @@
 // Device code that the program loads itself (cudaLibrary_t), and the way to the driver.
+#include <cuda.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "cudart/api.h"
 #include "cudart/launch.h"
+#include "vgpu/tensor_map.h"
 
 using namespace kernelsmith::cudart;
 namespace vgpu = kernelsmith::vgpu;
@@ -134,14 +138,73 @@ cudaError_t cudaLibraryGetManaged(void** address, size_t* bytes, cudaLibrary_t h
   });
 }
 
-// -- the driver API: there is none, and callers must cope with that as with an old driver
-// ----------
+// -- the driver API: the one function that programs ask for by name because the runtime lacks it;
+// for others callers must cope as with an old driver
+// ------------------------------------------------
+
+namespace {
+
+using kernelsmith::vgpu::TensorMap;
+
+// cuTensorMapEncodeTiled. Numbers are those of cuda.h, whose types need no driver to be used.
+CUresult EncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                     const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box,
+                     const cuuint32_t* steps, CUtensorMapInterleave interleave,
+                     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                     CUtensorMapFloatOOBfill fill) {
+  if (map == nullptr || sizes == nullptr || box == nullptr || steps == nullptr || rank < 1 ||
+      rank > 5 || (rank > 1 && strides == nullptr) ||
+      reinterpret_cast<uintptr_t>(address) % 16 != 0 || address == nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
+      static_cast<int>(type) > static_cast<int>(CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ) ||
+      static_cast<int>(swizzle) > static_cast<int>(CU_TENSOR_MAP_SWIZZLE_128B)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  TensorMap encoded;
+  encoded.element = static_cast<TensorMap::Element>(type);
+  encoded.rank = static_cast<uint8_t>(rank);
+  encoded.swizzle = static_cast<uint8_t>(swizzle);
+  encoded.fill_nan = fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA ? 1 : 0;
+  encoded.address = reinterpret_cast<uint64_t>(address);
+  for (cuuint32_t i = 0; i < rank; ++i) {
+    if (sizes[i] == 0 || sizes[i] > (cuuint64_t{1} << 32) || box[i] == 0 || box[i] > 256 ||
+        steps[i] == 0 || steps[i] > 8) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    encoded.size[i] = sizes[i];
+    encoded.box[i] = static_cast<uint16_t>(box[i]);
+    encoded.step[i] = static_cast<uint8_t>(steps[i]);
+    if (i + 1 < rank) {
+      if (strides[i] % 16 != 0 || strides[i] >= (cuuint64_t{1} << 40)) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      encoded.stride[i] = strides[i];
+    }
+  }
+  // A row of the box is whole pieces of 16 bytes, and no longer than what is swizzled.
+  const uint32_t row = encoded.Count(0) * encoded.ElementBytes();
+  if (row % 16 != 0 || (encoded.swizzle != 0 && row > (16u << encoded.swizzle))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::memset(map, 0, sizeof *map);
+  std::memcpy(map, &encoded, sizeof encoded);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned int,
                                              unsigned long long,
                                              cudaDriverEntryPointQueryResult* status) {
   if (symbol == nullptr || function == nullptr) return SetLast(cudaErrorInvalidValue);
   *function = nullptr;
+  if (std::string_view(symbol) == "cuTensorMapEncodeTiled") {
+    *function = reinterpret_cast<void*>(&EncodeTiled);
+    if (status != nullptr) *status = cudaDriverEntryPointSuccess;
+    return cudaSuccess;
+  }
   if (status == nullptr) return SetLast(cudaErrorSymbolNotFound);
   *status = cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;

@@ -1,5 +1,7 @@
 #include "cudart/copy.h"
 
+#include "cudart/array.h"
+
 namespace kernelsmith::cudart {
 namespace {
 
@@ -19,6 +21,35 @@ bool IsDeviceSide(Runtime& runtime, const void* pointer) {
 
 bool IsPageable(Runtime& runtime, const void* pointer) { return !IsDeviceSide(runtime, pointer); }
 
+// Arrays are memory whose rows have no gaps. Where one takes part, extents count its texels, and so
+// do positions in it; positions in memory count bytes.
+cudaError_t CopyWithArrays(const cudaMemcpy3DParms& p, CopyWork* work) {
+  size_t texel = 0;
+  cudaMemcpy3DParms plain = p;
+  const auto resolve = [&](cudaArray_t& handle, cudaPitchedPtr& memory, cudaPos& position) {
+    if (handle == nullptr) return memory.ptr != nullptr;
+    const Array* array = FindArray(handle);
+    if (array == nullptr || memory.ptr != nullptr) return false;
+    if (position.x + p.extent.width > array->extent.width ||
+        position.y + p.extent.height > array->height() ||
+        position.z + p.extent.depth > array->depth()) {
+      return false;
+    }
+    memory = {reinterpret_cast<void*>(array->address), array->pitch(), array->pitch(),
+              array->height()};
+    position.x *= array->texel_bytes;
+    texel = array->texel_bytes;
+    handle = nullptr;
+    return true;
+  };
+  if (!resolve(plain.srcArray, plain.srcPtr, plain.srcPos) ||
+      !resolve(plain.dstArray, plain.dstPtr, plain.dstPos)) {
+    return cudaErrorInvalidValue;
+  }
+  plain.extent.width *= texel;
+  return CopyFromParameters(plain, work);
+}
+
 }  // namespace
 
 CopyWork LinearCopy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
@@ -33,7 +64,7 @@ CopyWork LinearCopy(void* dst, const void* src, size_t count, cudaMemcpyKind kin
 }
 
 cudaError_t CopyFromParameters(const cudaMemcpy3DParms& p, CopyWork* work) {
-  if (p.srcArray != nullptr || p.dstArray != nullptr) return cudaErrorNotSupported;
+  if (p.srcArray != nullptr || p.dstArray != nullptr) return CopyWithArrays(p, work);
   if (p.srcPtr.ptr == nullptr || p.dstPtr.ptr == nullptr) return cudaErrorInvalidValue;
   const auto start = [](const cudaPitchedPtr& pointer, const cudaPos& position) {
     return static_cast<std::byte*>(pointer.ptr) + position.z * pointer.pitch * pointer.ysize +

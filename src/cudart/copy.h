@@ -10,7 +10,7 @@ namespace kernelsmith::cudart {
 
 // A copy of `count` bytes.
 CopyWork LinearCopy(void* dst, const void* src, size_t count, cudaMemcpyKind kind);
-// cudaErrorInvalidValue: contradictory parameters. cudaErrorNotSupported: arrays.
+// cudaErrorInvalidValue: contradictory parameters, or a copy that leaves its array.
 cudaError_t CopyFromParameters(const cudaMemcpy3DParms& parameters, CopyWork* work);
 cudaMemcpy3DParms ParametersOf(const CopyWork& work);
 cudaError_t FillFromParameters(const cudaMemsetParams& parameters, FillWork* work);

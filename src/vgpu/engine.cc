@@ -201,6 +201,43 @@ bool OrderMatters(const LaunchState& launch) {
   return false;
 }
 
+// What only the interpreter does: instructions about clusters, tensors and textures, whose effects
+// the compiler's analysis does not know.
+bool NeedsInterpreter(const LaunchState& launch) {
+  if (launch.request.cluster.Count() > 1) return true;
+  const auto cluster_register = [](Operand operand) {
+    if (!operand.exists() || operand.base() != OperandBase::kSpecial) return false;
+    const uint32_t which = operand.offset() / (kWarpSize * sizeof(uint32_t));
+    return which >= static_cast<uint32_t>(Special::kClusterCtaidX) &&
+           which <= static_cast<uint32_t>(Special::kIsExplicitCluster);
+  };
+  for (const auto& function : launch.kernel->functions) {
+    for (const Instruction& in : function->code) {
+      switch (in.op) {
+        case Op::kBulkCopy:
+        case Op::kWgmma:
+        case Op::kTex:
+        case Op::kSurfaceLoad:
+        case Op::kSurfaceStore:
+        case Op::kMapa:
+        case Op::kGetctarank:
+        case Op::kClusterArrive:
+        case Op::kClusterTest:
+          return true;
+        default:
+          break;
+      }
+      for (const Operand operand : {in.guard, in.a, in.b, in.c, in.e}) {
+        if (cluster_register(operand)) return true;
+      }
+      for (uint32_t i = 0; i < in.list_count; ++i) {
+        if (cluster_register(function->list[in.list_first + i])) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // All blocks that are left, as compiled code.
 void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
                  const jit::CompiledKernel& compiled) {
@@ -253,6 +290,10 @@ void RunBlocks(LaunchState& launch, LaunchResult& result) {
   }
   if (launch.request.block.Count() < kWarpSize) {
     if (engine == Engine::kJit) result.fallback = "its blocks have no whole warp";
+    return interpret(std::nullopt);
+  }
+  if (NeedsInterpreter(launch)) {
+    if (engine == Engine::kJit) result.fallback = "it has instructions about clusters or tensors";
     return interpret(std::nullopt);
   }
   CompiledShapes& shapes = ShapesOf(*launch.kernel);

@@ -128,6 +128,14 @@ class FunctionLowerer {
   // ---- lower_mbarrier.cc
   Status LowerMbarrier();
 
+  // ---- lower_bulk.cc
+  Result<Operand> FlatAddress(const Address& address);
+  Status LowerBulk();
+  Status LowerWgmma();
+
+  // ---- lower_texture.cc
+  Status LowerTexture();
+
   // ---- lower_matrix.cc
   Status LowerMma();
   Status LowerWmma();

@@ -184,6 +184,10 @@ enum class MbarrierOp : uint8_t {
 // when they are issued, so these only tell observers.
 enum class AsyncOp : uint8_t { kCommit, kWait, kWaitAll, kArrive };
 
+// Instruction::variant of Op::kNop where it ends or awaits a group of asynchronous copies (which
+// are done when they are issued); Instruction::offset is the number of groups that may be left.
+enum class AsyncEvent : uint8_t { kNone, kCommit, kWaitGroup, kWaitAll, kBulkCommit, kBulkWait };
+
 // Instruction::variant of Op::kBarrier.
 enum class BarrierKind : uint8_t { kSync, kArrive };
 
@@ -193,6 +197,35 @@ struct MatrixInfo {
   const math::Fragment* fragment = nullptr;  // wmma.load, wmma.store
   bool row_major = true;
   bool transposed = false;  // ldmatrix, stmatrix
+};
+
+// wgmma.mma_async: Function::wgmmas[Instruction::target]. The list has the registers of d, then
+// those of a unless a is in shared memory (operand a is its descriptor then); operand b is b's
+// descriptor and c whether d is added.
+struct WgmmaInfo {
+  int n = 0;
+  int k = 0;
+  ptx::Type d = ptx::Type::kF32;
+  ptx::Type a = ptx::Type::kF16;
+  ptx::Type b = ptx::Type::kF16;
+  bool a_shared = false;
+  bool transposed_a = false;  // rows run along memory: "MN-major"
+  bool transposed_b = false;
+  bool negate_a = false;
+  bool negate_b = false;
+};
+
+// cp.async.bulk, cp.reduce.async.bulk, each with .tensor or without: Function::bulks. Operands: a
+// is where to (or the tensor map's address), b where from (likewise), c the number of bytes, e the
+// mbarrier; the list has the coordinates.
+struct BulkInfo {
+  bool tensor = false;
+  bool to_shared = true;
+  bool from_shared = false;
+  bool reduces = false;
+  bool multicast = false;  // the list ends with the mask of the cluster's blocks that get the data
+  AtomicOp reduce = AtomicOp::kAdd;
+  ptx::Type type = ptx::Type::kNone;  // of a reduction without a tensor map
 };
 
 // The video instructions (vadd ... vset4): Function::videos[Instruction::target].
@@ -234,6 +267,8 @@ struct Function {
   std::vector<std::vector<uint32_t>> branch_targets;  // brx.idx
   std::vector<MatrixInfo> matrices;
   std::vector<VideoInfo> videos;
+  std::vector<WgmmaInfo> wgmmas;
+  std::vector<BulkInfo> bulks;
   std::vector<CodeLocation> locations;
   std::vector<std::byte> constants;  // see ConstantData
 

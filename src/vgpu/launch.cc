@@ -63,9 +63,15 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
     return InvalidInput(fmt::format("kernel {} cannot run with {} threads a block and {} blocks",
                                     request.entry, request.block.Count(), request.grid.Count()));
   }
-  if (request.cluster.Count() > 1) {
-    return Unsupported(fmt::format("kernel {} wants thread block clusters, which are not supported",
-                                   request.entry));
+  Dim3 cluster = request.cluster;
+  if (cluster.Count() <= 1) cluster = info->required_cluster.value_or(Dim3{});
+  if (cluster.Count() == 0 || cluster.Count() > kMaxClusterBlocks ||
+      request.grid.x % cluster.x != 0 || request.grid.y % cluster.y != 0 ||
+      request.grid.z % cluster.z != 0) {
+    return InvalidInput(
+        fmt::format("kernel {} cannot run in clusters of {} x {} x {} with a grid of {} x {} x {}",
+                    request.entry, cluster.x, cluster.y, cluster.z, request.grid.x, request.grid.y,
+                    request.grid.z));
   }
   KS_TRY(const Kernel* kernel, request.module->Prepare(request.entry));
 
@@ -75,6 +81,7 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
   launch.options = &options_;
   launch.memory = memory_.get();
   launch.request = request;
+  launch.request.cluster = cluster;
   launch.observer = request.observer;
   if (launch.observer != nullptr) launch.interests = launch.observer->interests();
   launch.shared_window = memory_->shared_window();

@@ -26,12 +26,16 @@ Status FunctionLowerer::Dispatch() {
       return LowerCvta();
     case Opcode::kIsspacep:
       return LowerIsspacep();
-    case Opcode::kGetctarank:
-      return Typed(Make(Op::kGetctarank, type()), Type::kU32, {type()});
+    case Opcode::kGetctarank: {
+      Instruction rank = Make(Op::kGetctarank, type());
+      rank.space = Has(Modifier::kSharedCluster) ? MemorySpace::kShared : MemorySpace::kGeneric;
+      return Typed(rank, Type::kU32, {type()});
+    }
     case Opcode::kMapa: {
-      // Without clusters there is block 0 only: the address as it is.
       const Type t = type();
-      return Typed(Make(Op::kMov, t), t, {t});
+      Instruction map = Make(Op::kMapa, t);
+      map.space = Has(Modifier::kSharedCluster) ? MemorySpace::kShared : MemorySpace::kGeneric;
+      return Typed(map, t, {t, Type::kU32});
     }
     case Opcode::kLd:
     case Opcode::kLdu:
@@ -68,6 +72,15 @@ Status FunctionLowerer::Dispatch() {
     case Opcode::kCpAsyncCommitGroup:
     case Opcode::kCpAsyncWaitGroup:
     case Opcode::kCpAsyncWaitAll:
+    case Opcode::kCpAsyncBulkCommitGroup:
+    case Opcode::kCpAsyncBulkWaitGroup:
+    case Opcode::kCpAsyncBulkPrefetch:
+    case Opcode::kCpAsyncBulkPrefetchTensor:
+    // So is wgmma; and registers are not scarce.
+    case Opcode::kWgmmaFence:
+    case Opcode::kWgmmaCommitGroup:
+    case Opcode::kWgmmaWaitGroup:
+    case Opcode::kSetmaxnreg:
     case Opcode::kGriddepcontrol:
     case Opcode::kPmevent:
       return LowerNoEffect();
@@ -88,8 +101,20 @@ Status FunctionLowerer::Dispatch() {
     case Opcode::kBarrier:
       return LowerBarrier();
     case Opcode::kBarrierCluster: {
-      // A cluster is one block here: .wait (and the form that does both) is the block's barrier.
-      if (Has(Modifier::kArrive)) return Append(Make(Op::kFence, Type::kNone));
+      if (Has(Modifier::kArrive)) return Append(Make(Op::kClusterArrive, Type::kNone));
+      // Waits in a loop for the others of the cluster; then the block's own threads meet, which is
+      // what observers see of it.
+      Instruction test = Make(Op::kClusterTest, Type::kPred);
+      test.waits = true;
+      test.d = Temporary(LaneWidth::kPredicate);
+      Instruction again = Make(Op::kBra, Type::kNone);
+      again.control = true;
+      again.target = static_cast<uint32_t>(label_pc_.size());
+      label_pc_.push_back(static_cast<uint32_t>(out_.code.size()));
+      KS_RETURN_IF_ERROR(Append(test));
+      again.guard = test.d;
+      again.guard_negated = true;
+      KS_RETURN_IF_ERROR(Append(again));
       Instruction barrier = Make(Op::kBarrier, Type::kNone);
       barrier.control = true;
       barrier.a = Constant(LaneWidth::k4, 0);
@@ -103,6 +128,17 @@ Status FunctionLowerer::Dispatch() {
     case Opcode::kElect:
     case Opcode::kActivemask:
       return LowerWarpSync();
+    case Opcode::kCpAsyncBulk:
+    case Opcode::kCpReduceAsyncBulk:
+    case Opcode::kCpAsyncBulkTensor:
+    case Opcode::kCpReduceAsyncBulkTensor:
+      return LowerBulk();
+    case Opcode::kTex:
+    case Opcode::kSuld:
+    case Opcode::kSust:
+      return LowerTexture();
+    case Opcode::kWgmmaMmaAsync:
+      return LowerWgmma();
     case Opcode::kMma:
       return LowerMma();
     case Opcode::kWmmaLoad:

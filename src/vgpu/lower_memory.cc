@@ -316,27 +316,8 @@ Status FunctionLowerer::LowerCpAsync() {
   if (operand(2).kind != ptx::OperandKind::kInteger)
     return Unsupported("a size that is no literal");
   // Both addresses as 64-bit values: the instruction has one address form only.
-  const auto flatten = [&](const Address& address) -> Result<Operand> {
-    if (address.base == AddressBase::kAbsolute) {
-      return Constant(LaneWidth::k8, static_cast<uint64_t>(address.offset));
-    }
-    if (address.base != AddressBase::kRegister32 && address.base != AddressBase::kRegister64) {
-      return Unsupported("an address in this state space");
-    }
-    const Operand base = address.base == AddressBase::kRegister32
-                             ? Resize(address.reg, LaneWidth::k8, false)
-                             : address.reg;
-    if (address.offset == 0) return base;
-    Instruction add = Make(Op::kAdd, Type::kU64);
-    add.sat = false;
-    add.a = base;
-    add.b = Constant(LaneWidth::k8, static_cast<uint64_t>(address.offset));
-    add.d = Temporary(LaneWidth::k8);
-    KS_RETURN_IF_ERROR(Append(add));
-    return add.d;
-  };
-  KS_TRY(copy.a, flatten(to));
-  KS_TRY(copy.b, flatten(from));
+  KS_TRY(copy.a, FlatAddress(to));
+  KS_TRY(copy.b, FlatAddress(from));
   copy.bytes = static_cast<uint8_t>(operand(2).integer);
   if (copy.bytes != 4 && copy.bytes != 8 && copy.bytes != 16) return Invalid("a copy of this size");
   // The source size, or a predicate: the rest is filled with zeros.
@@ -393,8 +374,21 @@ Status FunctionLowerer::LowerNoEffect() {
       return Append(group);
     }
     default:
-      return Append(Make(Op::kNop, Type::kNone));
+      break;
   }
+  constexpr std::pair<Opcode, AsyncEvent> kEvents[] = {
+      {Opcode::kCpAsyncCommitGroup, AsyncEvent::kCommit},
+      {Opcode::kCpAsyncWaitGroup, AsyncEvent::kWaitGroup},
+      {Opcode::kCpAsyncWaitAll, AsyncEvent::kWaitAll},
+      {Opcode::kCpAsyncBulkCommitGroup, AsyncEvent::kBulkCommit},
+      {Opcode::kCpAsyncBulkWaitGroup, AsyncEvent::kBulkWait},
+  };
+  Instruction nop = Make(Op::kNop, Type::kNone);
+  for (const auto& [opcode, event] : kEvents) {
+    if (in_->opcode() == opcode) nop.variant = static_cast<uint8_t>(event);
+  }
+  if (nop.variant != 0 && count() > 0) nop.offset = operand(0).integer;
+  return Append(nop);
 }
 
 Status FunctionLowerer::LowerStack() {

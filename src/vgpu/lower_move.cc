@@ -28,21 +28,20 @@ Result<Operand> FunctionLowerer::SpecialRegisterOf(const ptx::Operand& operand) 
       {"%nctaid.y", Special::kNctaidY},
       {"%nctaid.z", Special::kNctaidZ},
       {"%nctaid.w", Special::kOne},
-      // Without clusters every block is a cluster of its own.
-      {"%clusterid.x", Special::kCtaidX},
-      {"%clusterid.y", Special::kCtaidY},
-      {"%clusterid.z", Special::kCtaidZ},
-      {"%nclusterid.x", Special::kNctaidX},
-      {"%nclusterid.y", Special::kNctaidY},
-      {"%nclusterid.z", Special::kNctaidZ},
-      {"%cluster_ctaid.x", Special::kZero},
-      {"%cluster_ctaid.y", Special::kZero},
-      {"%cluster_ctaid.z", Special::kZero},
-      {"%cluster_nctaid.x", Special::kOne},
-      {"%cluster_nctaid.y", Special::kOne},
-      {"%cluster_nctaid.z", Special::kOne},
-      {"%cluster_ctarank", Special::kZero},
-      {"%cluster_nctarank", Special::kOne},
+      {"%clusterid.x", Special::kClusteridX},
+      {"%clusterid.y", Special::kClusteridY},
+      {"%clusterid.z", Special::kClusteridZ},
+      {"%nclusterid.x", Special::kNclusteridX},
+      {"%nclusterid.y", Special::kNclusteridY},
+      {"%nclusterid.z", Special::kNclusteridZ},
+      {"%cluster_ctaid.x", Special::kClusterCtaidX},
+      {"%cluster_ctaid.y", Special::kClusterCtaidY},
+      {"%cluster_ctaid.z", Special::kClusterCtaidZ},
+      {"%cluster_nctaid.x", Special::kClusterNctaidX},
+      {"%cluster_nctaid.y", Special::kClusterNctaidY},
+      {"%cluster_nctaid.z", Special::kClusterNctaidZ},
+      {"%cluster_ctarank", Special::kClusterCtarank},
+      {"%cluster_nctarank", Special::kClusterNctarank},
       {"%laneid", Special::kLaneid},
       {"%warpid", Special::kWarpid},
       {"%nwarpid", Special::kNwarpid},
@@ -67,7 +66,10 @@ Result<Operand> FunctionLowerer::SpecialRegisterOf(const ptx::Operand& operand) 
   const std::string& name = operand.name;
   if (const auto it = kRegisters.find(name); it != kRegisters.end()) return at(it->second);
   if (name == "WARP_SZ") return Constant(LaneWidth::k4, kWarpSize);
-  if (name == "%is_explicit_cluster") return PredicateConstant(false);
+  if (name == "%is_explicit_cluster") {
+    return Operand::At(OperandBase::kSpecial, LaneWidth::kPredicate,
+                       at(Special::kIsExplicitCluster).offset());
+  }
   if (name.starts_with("%envreg") || name.starts_with("%pm") ||
       name.starts_with("%reserved_smem_offset") || name == "%current_graph_exec") {
     return at(Special::kZero);

@@ -50,8 +50,10 @@ struct Allocation {
 
 // Generic addresses of the spaces that are not the global one. They lie in the reserved range, so
 // they collide with nothing else in the process; nothing is ever mapped there.
-inline constexpr uint64_t kSharedWindowSize = uint64_t{1} << 24;  // one block; 16 a cluster follow
-inline constexpr uint64_t kSharedWindows = 16;
+inline constexpr uint64_t kSharedWindowSize = uint64_t{1} << 24;  // of a thread's own block
+// Then one for each block of its cluster, by rank.
+inline constexpr uint64_t kMaxClusterBlocks = 16;
+inline constexpr uint64_t kSharedWindows = 1 + kMaxClusterBlocks;
 inline constexpr uint64_t kLocalWindowSize = uint64_t{1} << 24;
 // Function pointers: kCodeStride bytes a function.
 inline constexpr uint64_t kCodeWindowSize = uint64_t{1} << 24;

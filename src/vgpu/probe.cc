@@ -224,6 +224,15 @@ ProbeResult InstructionProbe::TryWith(const std::string& mnemonic, const Instruc
         operands = "[%r0], " + map + ", [%r3]";
       }
     }
+    if (entry.name == "tex" || entry.name == "suld" || entry.name == "sust") {
+      const std::string place = fmt::format("[%d0, {}]", Vector(32, 8, 4));
+      const bool bytes =
+          mnemonic.find(".b8") != std::string::npos || mnemonic.find(".b16") != std::string::npos;
+      const bool wide = mnemonic.find(".b64") != std::string::npos;
+      const std::string value = Vector(bytes ? 16 : wide ? 64 : 32, 0, vector_width);
+      operands = entry.name == "sust" ? place + ", " + value : value + ", " + place;
+      if (mnemonic.starts_with("tex.level")) operands += ", %r9";
+    }
     for (const OpenOperands& open : kOpen) {
       if (mnemonic.starts_with(open.name)) operands = open.operands;
     }

@@ -21,7 +21,8 @@ Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
     : launch_(launch),
       next_(next),
       compiled_(compiled),
-      blocks_(launch.request.grid.Count(), launch.request.schedule),
+      blocks_(launch.request.grid.Count() / launch.request.cluster.Count(),
+              launch.request.schedule),
       warps_((launch.request.block.Count() + kWarpSize - 1) / kWarpSize, launch.request.schedule) {
   if (compiled == nullptr) return;
   parameters_host_ = reinterpret_cast<uint64_t>(launch.memory->HostAlias(launch.parameters, 1));
@@ -30,9 +31,12 @@ Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
 
 void Runner::Run(const std::atomic<uint64_t>& last_block,
                  std::optional<Clock::time_point> deadline) {
-  const uint64_t total = launch_.request.grid.Count();
-  const uint64_t limit =
-      std::max<uint64_t>(launch_.request.cooperative ? total : launch_.options->resident_blocks, 1);
+  // Clusters begin as a whole.
+  const uint64_t blocks = launch_.request.grid.Count();
+  const uint64_t blocks_each = launch_.request.cluster.Count();
+  const uint64_t total = blocks / blocks_each;
+  const uint64_t limit = std::max<uint64_t>(
+      launch_.request.cooperative ? blocks : launch_.options->resident_blocks, 1);
   uint64_t stalled = 0;  // turns in a row without progress
   auto last_progress = Clock::now();
   const auto take = [&]() -> std::optional<uint64_t> {
@@ -48,7 +52,7 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     if (resident_.empty()) {
       const auto number = take();
       if (!number) return;
-      resident_.push_front(Start(blocks_.At(*number)));
+      StartNext(blocks_.At(*number));
     }
     Block& block = *resident_.front();
     launch_.progress = false;
@@ -73,9 +77,11 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     }
     stalled = outcome == BlockOutcome::kSpinning && !launch_.progress ? stalled + 1 : 0;
     std::rotate(resident_.begin(), resident_.begin() + 1, resident_.end());
-    const auto number = resident_.size() < limit ? take() : std::nullopt;
+    // Blocks of a cluster wait for one another as a matter of course: first let all of them try.
+    const bool wanted = blocks_each == 1 || stalled >= resident_.size();
+    const auto number = wanted && resident_.size() < limit ? take() : std::nullopt;
     if (number) {
-      resident_.push_front(Start(blocks_.At(*number)));
+      StartNext(blocks_.At(*number));
       stalled = 0;
     } else if (stalled == 0) {
       last_progress = Clock::now();
@@ -86,7 +92,35 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   }
 }
 
-std::unique_ptr<Block> Runner::Start(uint64_t number) {
+void Runner::StartNext(uint64_t number) {
+  const Dim3 size = launch_.request.cluster;
+  if (size.Count() == 1) {
+    resident_.push_front(Start(number, nullptr, 0));
+    return;
+  }
+  const Dim3 grid = launch_.request.grid;
+  const Dim3 clusters{grid.x / size.x, grid.y / size.y, grid.z / size.z};
+  const uint64_t x0 = number % clusters.x * size.x;
+  const uint64_t y0 = number / clusters.x % clusters.y * size.y;
+  const uint64_t z0 = number / clusters.x / clusters.y * size.z;
+  clusters_.push_back(std::make_unique<Cluster>());
+  Cluster& cluster = *clusters_.back();
+  std::vector<std::unique_ptr<Block>> blocks;
+  for (uint32_t rank = 0; rank < size.Count(); ++rank) {
+    const uint64_t x = x0 + rank % size.x;
+    const uint64_t y = y0 + rank / size.x % size.y;
+    const uint64_t z = z0 + rank / size.x / size.y;
+    blocks.push_back(Start((z * grid.y + y) * grid.x + x, &cluster, rank));
+    cluster.blocks.push_back(blocks.back().get());
+    cluster.arrived.emplace_back(blocks.back()->warps.size(), 0u);
+  }
+  while (!blocks.empty()) {
+    resident_.push_front(std::move(blocks.back()));
+    blocks.pop_back();
+  }
+}
+
+std::unique_ptr<Block> Runner::Start(uint64_t number, Cluster* cluster, uint32_t rank) {
   std::unique_ptr<Block> block;
   if (!spare_.empty()) {
     block = std::move(spare_.back());
@@ -96,6 +130,8 @@ std::unique_ptr<Block> Runner::Start(uint64_t number) {
   }
   const Dim3 grid = launch_.request.grid;
   block->number = number;
+  block->cluster = cluster;
+  block->rank = rank;
   block->index = {static_cast<uint32_t>(number % grid.x),
                   static_cast<uint32_t>(number / grid.x % grid.y),
                   static_cast<uint32_t>(number / grid.x / grid.y)};
@@ -202,6 +238,23 @@ void Runner::FillSpecial(Warp& w, uint32_t first) {
   fill(Special::kEnvreg2, static_cast<uint32_t>(launch_.grid_workspace));
   fill(Special::kDynamicSmemSize, request.dynamic_shared_bytes);
   fill(Special::kTotalSmemSize, launch_.shared_bytes);
+  const Dim3 cluster = request.cluster;
+  const Dim3 index = w.block->index;
+  fill(Special::kClusterCtaidX, index.x % cluster.x);
+  fill(Special::kClusterCtaidY, index.y % cluster.y);
+  fill(Special::kClusterCtaidZ, index.z % cluster.z);
+  fill(Special::kClusterNctaidX, cluster.x);
+  fill(Special::kClusterNctaidY, cluster.y);
+  fill(Special::kClusterNctaidZ, cluster.z);
+  fill(Special::kClusterCtarank, w.block->rank);
+  fill(Special::kClusterNctarank, static_cast<uint32_t>(cluster.Count()));
+  fill(Special::kClusteridX, index.x / cluster.x);
+  fill(Special::kClusteridY, index.y / cluster.y);
+  fill(Special::kClusteridZ, index.z / cluster.z);
+  fill(Special::kNclusteridX, request.grid.x / cluster.x);
+  fill(Special::kNclusteridY, request.grid.y / cluster.y);
+  fill(Special::kNclusteridZ, request.grid.z / cluster.z);
+  fill(Special::kIsExplicitCluster, cluster.Count() > 1 ? kFullMask : 0);
   fill(Special::kZero, 0);
   fill(Special::kOne, 1);
 }
@@ -210,7 +263,15 @@ void Runner::Finish() {
   std::unique_ptr<Block> block = std::move(resident_.front());
   resident_.pop_front();
   if (launch_.observer != nullptr) launch_.observer->OnBlockEnd(block->number);
-  spare_.push_back(std::move(block));
+  Cluster* cluster = block->cluster;
+  if (cluster == nullptr) {
+    spare_.push_back(std::move(block));
+    return;
+  }
+  cluster->finished.push_back(std::move(block));
+  if (cluster->finished.size() < cluster->blocks.size()) return;
+  for (auto& done : cluster->finished) spare_.push_back(std::move(done));
+  std::erase_if(clusters_, [&](const auto& one) { return one.get() == cluster; });
 }
 
 Runner::BlockOutcome Runner::RunBlock(Block& block) {

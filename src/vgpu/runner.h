@@ -79,7 +79,9 @@ class Runner {
  private:
   enum class BlockOutcome { kDone, kSpinning, kQuantum, kFault };
 
-  std::unique_ptr<Block> Start(uint64_t number);
+  // A block, or all blocks of a cluster.
+  void StartNext(uint64_t number);
+  std::unique_ptr<Block> Start(uint64_t number, Cluster* cluster, uint32_t rank);
   void StartWarp(Block& block, size_t index);
   void FillSpecial(Warp& w, uint32_t first);
   void Finish();
@@ -111,6 +113,7 @@ class Runner {
   uint64_t failed_block_ = 0;
   std::deque<std::unique_ptr<Block>> resident_;
   std::vector<std::unique_ptr<Block>> spare_;
+  std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<jit::Site> sites_;
   uint64_t parameters_host_ = 0;
 };

@@ -54,8 +54,23 @@ enum class Special : uint8_t {
   kEnvreg2,
   kDynamicSmemSize,
   kTotalSmemSize,
-  kZero,  // registers that are always 0 here: cluster positions, other %envreg
-  kOne,   // and always 1: cluster sizes
+  kClusterCtaidX,
+  kClusterCtaidY,
+  kClusterCtaidZ,
+  kClusterNctaidX,
+  kClusterNctaidY,
+  kClusterNctaidZ,
+  kClusterCtarank,
+  kClusterNctarank,
+  kClusteridX,
+  kClusteridY,
+  kClusteridZ,
+  kNclusteridX,
+  kNclusteridY,
+  kNclusteridZ,
+  kIsExplicitCluster,
+  kZero,  // registers that are always 0 here: other %envreg
+  kOne,   // and always 1
   kCount,
 };
 
@@ -112,6 +127,8 @@ struct alignas(64) Warp {
   std::array<Frame*, kWarpSize> lane_frame{};
   uint32_t merge_pc = 0xffffffff;  // lowest pc at which other runnable lanes of this frame wait
 
+  std::array<uint32_t, kWarpSize> cluster_phase{};  // in which a lane last arrived
+
   uint64_t last_wait_hash = 0;
   uint32_t same_waits = 0;  // back edges in a row that saw nothing new
   uint32_t back_edges = 0;  // in this turn
@@ -164,8 +181,18 @@ struct BarrierState {
   bool any = false;
 };
 
+// Blocks that run at the same time and can see one another's shared memory, and their barrier.
+struct Cluster {
+  std::vector<Block*> blocks;                  // by rank
+  std::vector<std::vector<uint32_t>> arrived;  // by rank and warp: lanes, in this phase
+  uint32_t phase = 0;
+  std::vector<std::unique_ptr<Block>> finished;  // kept: others may still look at their memory
+};
+
 struct Block {
   uint64_t number = 0;
+  Cluster* cluster = nullptr;  // null: a cluster of one
+  uint32_t rank = 0;           // in the cluster
   Dim3 index{0, 0, 0};
   std::byte* shared = nullptr;
   uint32_t shared_bytes = 0;
@@ -275,6 +302,14 @@ void DropFrames(Warp& warp, uint32_t lanes);
 void RunSystemCall(Warp& warp, const CallSite& site, uint32_t mask);
 // Moves the lanes of `mask` (all in frames of the same function) into `to`.
 void MergeFrames(Warp& warp, Frame* to, uint32_t mask);
+
+// cluster.cc
+// The block whose shared memory an address of the shared space (own window, or a window by rank)
+// is in, and the offset there. Null: there is no such block.
+Block* BlockOfSharedAddress(const Block& own, uint64_t& address);
+uint32_t ClusterSize(const Block& block);
+// What to add to an offset in shared memory to mean the block of that rank.
+uint64_t ClusterOffset(const Block& own, uint32_t rank);
 
 // barriers.cc
 // Lanes of `mask` arrive by `instruction`; blocks those that wait. Returns lanes that go on at

@@ -2,6 +2,8 @@
 
 namespace kernelsmith::vgpu {
 
+using namespace KS_MATH_ISA;  // NOLINT: the lane helpers of this build
+
 namespace {
 
 struct LaneTarget {
@@ -16,7 +18,7 @@ LaneTarget TranslateLane(Warp& w, MemorySpace space, int lane, uint32_t bytes, b
   uint64_t offset = a;
   MemorySpace actual = space;
   if (space == MemorySpace::kGeneric) {
-    if (a - launch.shared_window < kSharedWindowSize) {
+    if (a - launch.shared_window < kSharedWindows * kSharedWindowSize) {
       actual = MemorySpace::kShared;
       offset = a - launch.shared_window;
     } else if (a - launch.local_window < kLocalWindowSize) {
@@ -25,8 +27,11 @@ LaneTarget TranslateLane(Warp& w, MemorySpace space, int lane, uint32_t bytes, b
     }
   }
   if (actual == MemorySpace::kShared) {
-    if (offset >= w.block->shared_bytes || w.block->shared_bytes - offset < bytes) return {};
-    return {.host = reinterpret_cast<uint64_t>(w.block->shared) + offset};
+    const Block* block = BlockOfSharedAddress(*w.block, offset);
+    if (block == nullptr || offset >= block->shared_bytes || block->shared_bytes - offset < bytes) {
+      return {};
+    }
+    return {.host = reinterpret_cast<uint64_t>(block->shared) + offset};
   }
   if (actual == MemorySpace::kLocal) {
     uint64_t end = w.local_stride;
@@ -94,9 +99,38 @@ bool TranslateLanes(Warp& w, const Instruction& in, MemorySpace space, AccessKin
   return true;
 }
 
+uint64_t TranslateRange(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
+                        int lane, uint64_t address, uint32_t bytes, uint32_t unit) {
+  const bool observed = w.launch->Wants(interest::kAccesses | interest::kBadAccesses);
+  uint64_t first = 0;
+  // Without observers the ends tell: nothing accessible has holes.
+  for (uint32_t at = 0; at < bytes; at += unit) {
+    if (!observed && at != 0 && at + unit < bytes) continue;
+    LaneArray<uint64_t> place;
+    LaneArray<uint64_t> host;
+    for (uint64_t& a : place.at) a = address + at;
+    uint32_t mask = 1u << lane;
+    if (!Translate(w, in, space, kind, mask, unit, place, host)) return 0;
+    if (at == 0) first = host.at[lane];
+    if (host.at[lane] != first + at) {
+      w.FailAddress(lane, address + at, unit, space, kind != AccessKind::kLoad);
+      return 0;
+    }
+  }
+  return first;
+}
+
 bool ObserveAccess(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
                    uint32_t mask, uint32_t bytes, const uint64_t* address) {
   const MemoryAccess access = AccessOf(w, in, space, kind, mask, bytes, address);
+  if (w.block->cluster != nullptr) {
+    // Observers know shared memory as the own block's: what others' see is not told.
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      const uint64_t at = access.address[static_cast<size_t>(std::countr_zero(rest))];
+      const uint64_t slot = (at - w.launch->shared_window) / kSharedWindowSize;
+      if (slot != 0 && slot < kSharedWindows) return true;
+    }
+  }
   WarpPicture picture(w);
   return w.launch->observer->OnMemoryAccess(picture, access);
 }

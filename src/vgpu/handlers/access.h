@@ -13,6 +13,10 @@ namespace kernelsmith::vgpu {
 // Also the way for warps whose lanes touch several allocations or spaces.
 bool TranslateLanes(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
                     uint32_t& mask, uint32_t bytes, const uint64_t* address, uint64_t* host);
+// Host address of [address, address + bytes), which one lane accesses in pieces of `unit` bytes (a
+// power of two, the alignment). 0: nothing to do, as with Translate.
+uint64_t TranslateRange(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
+                        int lane, uint64_t address, uint32_t bytes, uint32_t unit);
 // Tells the observer; false: skip the access.
 bool ObserveAccess(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
                    uint32_t mask, uint32_t bytes, const uint64_t* address);

@@ -35,8 +35,10 @@ bool HasAvx2() {
 }
 #endif
 
-constexpr Finder kCommon[] = {FindAtomicHandler, FindWarpHandler, FindMatrixHandler,
-                              FindMbarrierHandler, FindVideoHandler, FindMathCallHandler};
+constexpr Finder kCommon[] = {FindAtomicHandler,   FindWarpHandler,    FindMatrixHandler,
+                              FindMbarrierHandler, FindBulkHandler,    FindClusterHandler,
+                              FindWgmmaHandler,    FindTextureHandler, FindVideoHandler,
+                              FindMathCallHandler};
 
 template <size_t kCount>
 Handler FindIn(const Finder (&finders)[kCount], const Instruction& instruction) {

@@ -38,6 +38,10 @@ Handler FindAtomicHandler(const Instruction& instruction);
 Handler FindWarpHandler(const Instruction& instruction);
 Handler FindMatrixHandler(const Instruction& instruction);
 Handler FindMbarrierHandler(const Instruction& instruction);
+Handler FindBulkHandler(const Instruction& instruction);
+Handler FindClusterHandler(const Instruction& instruction);
+Handler FindTextureHandler(const Instruction& instruction);
+Handler FindWgmmaHandler(const Instruction& instruction);
 Handler FindVideoHandler(const Instruction& instruction);
 Handler FindMathCallHandler(const Instruction& instruction);
 
