@@ -406,6 +406,10 @@ const RaceChecker::Site& RaceChecker::SiteOf(const vgpu::WarpView& warp,
       site->writes = true;
       site->flags = Entry::kAsync | Entry::kPending;
       break;
+    case Op::kBulkCopy:
+      // A write of the thread that issued it; its completion at the mbarrier makes it known.
+      site->writes = site->releases = true;
+      break;
     default:
       site->writes = true;
       site->ignored = in.space == vgpu::MemorySpace::kLocal;
@@ -473,7 +477,8 @@ void RaceChecker::AccessLane(Actor& actor, uint64_t address, uint32_t bytes) {
   const bool writes = actor.site.writes && kind != AccessKind::kLoad;
   if (kind == AccessKind::kLoad) {
     actor.me.who &= static_cast<uint16_t>(~(Entry::kAsync | Entry::kPending));
-  } else if (kind == AccessKind::kAsyncCopy && actor.shared) {
+  } else if (kind == AccessKind::kAsyncCopy && actor.shared &&
+             (actor.site.flags & Entry::kPending) != 0) {
     block.copies[actor.thread].open.push_back(
         {.offset = static_cast<uint32_t>(offset), .bytes = bytes, .site = actor.site.id});
   }

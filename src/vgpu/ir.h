@@ -184,10 +184,6 @@ enum class MbarrierOp : uint8_t {
 // when they are issued, so these only tell observers.
 enum class AsyncOp : uint8_t { kCommit, kWait, kWaitAll, kArrive };
 
-// Instruction::variant of Op::kNop where it ends or awaits a group of asynchronous copies (which
-// are done when they are issued); Instruction::offset is the number of groups that may be left.
-enum class AsyncEvent : uint8_t { kNone, kCommit, kWaitGroup, kWaitAll, kBulkCommit, kBulkWait };
-
 // Instruction::variant of Op::kBarrier.
 enum class BarrierKind : uint8_t { kSync, kArrive };
 

@@ -376,19 +376,7 @@ Status FunctionLowerer::LowerNoEffect() {
     default:
       break;
   }
-  constexpr std::pair<Opcode, AsyncEvent> kEvents[] = {
-      {Opcode::kCpAsyncCommitGroup, AsyncEvent::kCommit},
-      {Opcode::kCpAsyncWaitGroup, AsyncEvent::kWaitGroup},
-      {Opcode::kCpAsyncWaitAll, AsyncEvent::kWaitAll},
-      {Opcode::kCpAsyncBulkCommitGroup, AsyncEvent::kBulkCommit},
-      {Opcode::kCpAsyncBulkWaitGroup, AsyncEvent::kBulkWait},
-  };
-  Instruction nop = Make(Op::kNop, Type::kNone);
-  for (const auto& [opcode, event] : kEvents) {
-    if (in_->opcode() == opcode) nop.variant = static_cast<uint8_t>(event);
-  }
-  if (nop.variant != 0 && count() > 0) nop.offset = operand(0).integer;
-  return Append(nop);
+  return Append(Make(Op::kNop, Type::kNone));
 }
 
 Status FunctionLowerer::LowerStack() {

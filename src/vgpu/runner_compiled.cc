@@ -68,6 +68,7 @@ void Runner::StartCompiled(Block& block) {
   CompiledBlock& compiled = *block.compiled;
   block.fresh = true;
   const LaunchRequest& request = launch_.request;
+  static_assert(jit::kSpecials >= static_cast<size_t>(Special::kCount));
   const auto set = [&](Special which, uint32_t value) {
     compiled.special[static_cast<size_t>(which)] = value;
   };

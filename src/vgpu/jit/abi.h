@@ -28,7 +28,7 @@ struct Site {
 };
 
 // Uniform special registers, in the order of vgpu::Special.
-inline constexpr size_t kSpecials = 32;
+inline constexpr size_t kSpecials = 64;
 
 // Compiled code reads it at fixed offsets.
 struct WarpContext {
