@@ -92,10 +92,49 @@ const char* NameOf(Space space) {
   KS_UNREACHABLE();
 }
 
+namespace {
+
+// Atomics, shuffles and the like are functions of the toolkit's headers: the line that calls them
+// is what a person looks for.
+bool IsToolkitHeader(const std::string& file) {
+  return file.find("/include/") != std::string::npos &&
+         (file.find("/cuda") != std::string::npos || file.find("/cu13/") != std::string::npos ||
+          file.find("/nvidia/") != std::string::npos);
+}
+
+SourceLocation UserLocationOf(const vgpu::Function& function, const vgpu::Instruction& in) {
+  SourceLocation location = vgpu::SourceLocationOf(function, in);
+  const int32_t index = function.locations[in.location].loc;
+  if (index < 0) return location;
+  const std::vector<ptx::Loc>& locs = function.syntax->locs;
+  const ptx::Loc* loc = &locs[static_cast<size_t>(index)];
+  constexpr int kMostNesting = 16;
+  for (int i = 0; i < kMostNesting && loc != nullptr && loc->inlined; ++i) {
+    if (!IsToolkitHeader(location.file)) break;
+    const ptx::FileEntry* file = function.module->FindFile(loc->inlined_file);
+    if (file == nullptr) break;
+    location = {file->name, static_cast<int>(loc->inlined_line),
+                static_cast<int>(loc->inlined_column)};
+    // The call may itself be in a function that was inlined: its own .loc says where.
+    const ptx::Loc* outer = nullptr;
+    for (const ptx::Loc& other : locs) {
+      if (other.file == loc->inlined_file && other.line == loc->inlined_line &&
+          other.column == loc->inlined_column && other.inlined) {
+        outer = &other;
+        break;
+      }
+    }
+    loc = outer;
+  }
+  return location;
+}
+
+}  // namespace
+
 Place PlaceOf(const std::string& kernel, const vgpu::WarpView& warp,
               const vgpu::Instruction& instruction, int lane) {
   return {.kernel = kernel,
-          .source = vgpu::SourceLocationOf(warp.function(), instruction),
+          .source = UserLocationOf(warp.function(), instruction),
           .ptx = vgpu::PtxLocationOf(warp.function(), instruction),
           .instruction = vgpu::TextOf(warp.function(), instruction),
           .block = warp.block_index(),
@@ -111,7 +150,7 @@ const SourceLocation& LineOf(const Place& place) {
 
 }  // namespace
 
-void FindingSink::Add(Finding finding) {
+size_t FindingSink::Add(Finding finding) {
   const SourceLocation& line = LineOf(finding.place);
   const SourceLocation other = finding.other ? LineOf(*finding.other) : SourceLocation{};
   Key key{finding.kind, finding.space, finding.place.kernel, line.file, line.line,
@@ -120,7 +159,8 @@ void FindingSink::Add(Finding finding) {
   const auto [it, added] = index_.emplace(std::move(key), findings_.size());
   if (added) {
     findings_.push_back(std::move(finding));
-    return;
+    if (listener_) listener_(findings_.back());
+    return it->second;
   }
   Finding& known = findings_[it->second];
   known.count += finding.count;
@@ -130,6 +170,17 @@ void FindingSink::Add(Finding finding) {
     known = std::move(finding);
     known.count = count;
   }
+  return it->second;
+}
+
+void FindingSink::Count(size_t number, uint64_t times) {
+  const std::lock_guard lock(mutex_);
+  findings_[number].count += times;
+}
+
+void FindingSink::SetListener(std::function<void(const Finding&)> listener) {
+  const std::lock_guard lock(mutex_);
+  listener_ = std::move(listener);
 }
 
 std::vector<Finding> FindingSink::Findings() const {

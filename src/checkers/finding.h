@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -50,13 +51,21 @@ const char* NameOf(Severity severity);  // "error", "warning", "note"
 enum class Space : uint8_t { kNone, kGlobal, kShared, kLocal, kConstant, kParam };
 const char* NameOf(Space space);  // "" for kNone
 
+// A return address in host code: enough to find its line later, in another process.
+struct HostFrame {
+  std::string module;   // path of the program or library
+  uint64_t offset = 0;  // in its file's address space
+  std::string symbol;   // nearest exported symbol; empty: none
+};
+
 // Where in a kernel, or (kernel empty) in host code.
 struct Place {
   std::string kernel;
   SourceLocation source;  // of the CUDA source; empty without -lineinfo
   SourceLocation ptx;
-  std::string instruction;  // as PTX text
-  std::string function;     // of host code, when known
+  std::string instruction;        // as PTX text
+  std::string function;           // of host code, when known
+  std::vector<HostFrame> frames;  // of host code, innermost first
   std::optional<vgpu::Dim3> block;
   std::optional<vgpu::Dim3> thread;
 };
@@ -78,14 +87,19 @@ struct Finding {
   std::optional<Place> other;
   std::string other_message;                   // what happened there
   std::optional<vgpu::Allocation> allocation;  // in which or near which the address is
+  std::optional<Place> allocated;              // where that was allocated
 };
 
 // Thread-safe.
 class FindingSink {
  public:
   // The same defect (kind, source line or PTX line, kernel, space, and the same of the other side)
-  // is kept once; `count` adds up.
-  void Add(Finding finding);
+  // is kept once; `count` adds up. The number of the finding, for Count().
+  size_t Add(Finding finding);
+  // The defect with this number happened `times` more often.
+  void Count(size_t number, uint64_t times);
+  // Hears of each finding when it is new, with the sink locked.
+  void SetListener(std::function<void(const Finding&)> listener);
   // In the order of their first appearance.
   std::vector<Finding> Findings() const;
   uint64_t size() const;
@@ -95,6 +109,7 @@ class FindingSink {
   using Key = std::tuple<FindingKind, Space, std::string, std::string, int, std::string, int>;
   mutable std::mutex mutex_;
   std::vector<Finding> findings_;
+  std::function<void(const Finding&)> listener_;
   std::map<Key, size_t> index_;
 };
 

@@ -9,10 +9,10 @@ struct CommandEntry {
 };
 
 constexpr CommandEntry kCommands[] = {
-    {"Tasks", AddTasks},        {"Tasks", AddOps},         {"Candidates", AddVerify},
-    {"Candidates", AddCompare}, {"Candidates", AddPlan},   {"Candidates", AddMutate},
-    {"Candidates", AddMutants}, {"Kernels", AddRun},       {"Kernels", AddLaunch},
-    {"Set-up", AddDoctor},      {"Set-up", AddCompletion},
+    {"Tasks", AddTasks},        {"Tasks", AddOps},       {"Candidates", AddVerify},
+    {"Candidates", AddCompare}, {"Candidates", AddPlan}, {"Candidates", AddMutate},
+    {"Candidates", AddMutants}, {"Kernels", AddRun},     {"Kernels", AddSanitize},
+    {"Kernels", AddLaunch},     {"Set-up", AddDoctor},   {"Set-up", AddCompletion},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cuda_profiler_api.h>
 
 #include "cudart/api.h"
+#include "cudart/checking.h"
 #include "cudart/unsupported.h"
 
 using namespace kernelsmith::cudart;
@@ -44,6 +45,7 @@ const char* cudaGetErrorName(cudaError_t error) { return Lookup(error).name; }
 const char* cudaGetErrorString(cudaError_t error) { return Lookup(error).text; }
 
 cudaError_t cudaGetLastError() {
+  if (Checking* checking = Runtime::Get().checking()) checking->OnErrorSeen();
   const cudaError_t fault = Runtime::Get().known_fault();
   const cudaError_t error = fault != cudaSuccess ? fault : Runtime::Thread().last_error;
   Runtime::Thread().last_error = cudaSuccess;
@@ -51,6 +53,7 @@ cudaError_t cudaGetLastError() {
 }
 
 cudaError_t cudaPeekAtLastError() {
+  if (Checking* checking = Runtime::Get().checking()) checking->OnErrorSeen();
   const cudaError_t fault = Runtime::Get().known_fault();
   return fault != cudaSuccess ? fault : Runtime::Thread().last_error;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "cudart/api.h"
+#include "cudart/checking.h"
 #include "cudart/graph.h"
 
 using namespace kernelsmith::cudart;
@@ -34,6 +35,10 @@ cudaError_t FreeOfKind(Runtime& runtime, void* pointer, AllocationKind kind,
   if (const cudaError_t error = runtime.SynchroniseDevice(); error != cudaSuccess) return error;
   const std::optional<Allocation> found =
       runtime.memory().Find(reinterpret_cast<uint64_t>(pointer));
+  if (!found && runtime.checking() != nullptr) {
+    runtime.checking()->list().OnBadFree(reinterpret_cast<uint64_t>(pointer),
+                                         runtime.checking()->CallPlace());
+  }
   if (!found || (found->kind != kind && found->kind != other_kind)) return cudaErrorInvalidValue;
   return runtime.Free(pointer);
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "cudart/api.h"
+#include "cudart/checking.h"
 
 using namespace kernelsmith::cudart;
 
@@ -66,6 +67,10 @@ char __cudaInitModule(void** handle) {
 
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                          struct CUstream_st* stream) {
+  // Sets up, so that the place of the first launch is known to a checked run.
+  if (Runtime::Get().Initialise() == cudaSuccess && Runtime::Get().checking() != nullptr) {
+    Runtime::Get().checking()->OnLaunchSyntax();
+  }
   Runtime::Thread().configurations.push_back({grid, block, shared, stream});
   return 0;
 }
@@ -73,6 +78,7 @@ unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
 cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
   auto& configurations = Runtime::Thread().configurations;
   if (configurations.empty()) return SetLast(cudaErrorMissingConfiguration);
+  Runtime::Thread().in_launch_syntax = true;
   const ThreadState::CallConfiguration& top = configurations.back();
   *grid = top.grid;
   *block = top.block;

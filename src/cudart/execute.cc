@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cudart/checking.h"
 #include "cudart/graph.h"
 #include "cudart/messages.h"
 #include "cudart/runtime.h"
@@ -17,6 +18,10 @@ void ForEachRow(size_t height, size_t depth, const Row& row) {
   for (size_t z = 0; z < depth; ++z) {
     for (size_t y = 0; y < height; ++y) row(y, z);
   }
+}
+
+bool IsOfDevice(const vgpu::DeviceMemory& memory, const void* pointer) {
+  return memory.InReservedRange(reinterpret_cast<uint64_t>(pointer));
 }
 
 }  // namespace
@@ -86,7 +91,9 @@ void Runtime::RunKernel(const KernelWork& work) {
                     .cluster = work.cluster,
                     .dynamic_shared_bytes = work.dynamic_shared,
                     .parameters = work.parameters,
-                    .cooperative = work.cooperative});
+                    .cooperative = work.cooperative,
+                    .observer = checking_ != nullptr ? &checking_->list() : nullptr,
+                    .operation = current_operation()});
   if (!result.ok()) {
     Fail(result.error().kind() == ErrorKind::kUnsupported ? cudaErrorNotSupported
                                                           : cudaErrorLaunchFailure,
@@ -117,6 +124,21 @@ void Runtime::RunCopy(const CopyWork& work) {
     Fail(cudaErrorIllegalAddress, "a copy ran after its memory was freed");
     return;
   }
+  if (checking_ != nullptr) {
+    checking_->list().OnCopy({.operation = current_operation(),
+                              .to = reinterpret_cast<uint64_t>(work.dst),
+                              .from = reinterpret_cast<uint64_t>(work.src),
+                              .to_device = IsOfDevice(memory(), work.dst),
+                              .from_device = IsOfDevice(memory(), work.src),
+                              .width = work.width,
+                              .height = work.height,
+                              .depth = work.depth,
+                              .to_pitch = work.dst_pitch,
+                              .from_pitch = work.src_pitch,
+                              .to_slice = work.dst_slice,
+                              .from_slice = work.src_slice,
+                              .place = current_place()});
+  }
   ForEachRow(work.height, work.depth, [&](size_t y, size_t z) {
     // Rows may overlap when a program copies within one buffer.
     std::memmove(dst + z * work.dst_slice + y * work.dst_pitch,
@@ -130,6 +152,17 @@ void Runtime::RunFill(const FillWork& work) {
   if (dst == nullptr) {
     Fail(cudaErrorIllegalAddress, "a memset ran after its memory was freed");
     return;
+  }
+  if (checking_ != nullptr) {
+    checking_->list().OnFill({.operation = current_operation(),
+                              .to = reinterpret_cast<uint64_t>(work.dst),
+                              .to_device = IsOfDevice(memory(), work.dst),
+                              .width = work.row_bytes(),
+                              .height = work.height,
+                              .depth = work.depth,
+                              .to_pitch = work.pitch,
+                              .to_slice = work.slice,
+                              .place = current_place()});
   }
   ForEachRow(work.height, work.depth, [&](size_t y, size_t z) {
     std::byte* row = dst + z * work.slice + y * work.pitch;

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
+#include "cudart/checking.h"
 #include "cudart/graph.h"
 #include "cudart/messages.h"
 #include "cudart/recorder.h"
@@ -40,6 +42,9 @@ bool DeviceIsHidden() {
 }
 
 }  // namespace
+
+Runtime::Runtime() = default;
+Runtime::~Runtime() = default;
 
 Runtime& Runtime::Get() {
   static Runtime* const runtime = new Runtime;
@@ -82,6 +87,8 @@ cudaError_t Runtime::SetUp() {
   vgpu::VirtualGpu::Options options;
   options.memory.capacity = static_cast<uint64_t>(model_->global_memory_bytes);
   if (memory_options_) options.memory = *memory_options_;
+  if (recorder_ == nullptr) checking_ = Checking::FromEnvironment();
+  if (checking_ != nullptr) Checking::SetMemoryOptions(options.memory);
   options.multiprocessors = static_cast<uint32_t>(model_->sm_count);
   options.resident_blocks = static_cast<uint32_t>(model_->sm_count * model_->max_blocks_per_sm);
   options.max_shared_bytes = static_cast<uint32_t>(model_->shared_per_block_optin);
@@ -99,6 +106,7 @@ cudaError_t Runtime::SetUp() {
     return cudaErrorMemoryAllocation;
   }
   gpu_ = *std::move(gpu);
+  if (checking_ != nullptr) checking_->Start(*gpu_);
   limits_[cudaLimitStackSize] = 1024;  // CUDA's default; the engine's own stacks are larger
   limits_[cudaLimitPrintfFifoSize] = size_t{1} << 20;
   limits_[cudaLimitMallocHeapSize] = gpu_->options().heap_bytes;
@@ -115,6 +123,22 @@ cudaError_t Runtime::SetUp() {
 // -- faults ---------------------------------------------------------------------------------------
 
 cudaError_t Runtime::known_fault() const { return static_cast<cudaError_t>(known_fault_.load()); }
+
+void Runtime::NoteError(const char* call, cudaError_t error) {
+  // Once a kernel has gone wrong every call says so: one report is enough, of the kernel.
+  if (checking_ == nullptr || known_fault() != cudaSuccess) return;
+  const bool launch = std::string_view(call) == "Launch";
+  checking_->OnError(call, error, launch && std::exchange(Thread().in_launch_syntax, false));
+}
+
+void Runtime::NoteWait(const std::vector<TaskPtr>& tasks) {
+  if (checking_ == nullptr) return;
+  std::vector<uint64_t> operations;
+  for (const TaskPtr& task : tasks) {
+    if (task != nullptr && task->operation != 0) operations.push_back(task->operation);
+  }
+  checking_->list().OnHostWait(operations);
+}
 
 cudaError_t Runtime::RevealFault() {
   const std::lock_guard lock(fault_mutex_);
@@ -199,6 +223,53 @@ std::vector<TaskPtr> Runtime::TasksBefore(const Stream& stream) {
   return tasks;
 }
 
+namespace {
+
+// What the thread executes for a checked program.
+thread_local uint64_t t_operation = 0;
+thread_local const checkers::Place* t_place = nullptr;
+
+std::vector<uint64_t> OperationsOf(const std::vector<TaskPtr>& tasks) {
+  std::vector<uint64_t> operations;
+  for (const TaskPtr& task : tasks) {
+    if (task != nullptr && task->operation != 0) operations.push_back(task->operation);
+  }
+  return operations;
+}
+
+}  // namespace
+
+TaskPtr Runtime::MakeCheckedTask(Work work, const std::vector<TaskPtr>& before) {
+  const bool kernel = std::holds_alternative<KernelWork>(work);
+  auto place = std::make_shared<const checkers::Place>(kernel ? checking_->LaunchPlace()
+                                                              : checking_->CallPlace());
+  if (kernel) Thread().in_launch_syntax = false;
+  const uint64_t operation = checking_->NewOperation(OperationsOf(before));
+  auto task =
+      std::make_shared<Task>([this, operation, place = std::move(place), work = std::move(work)] {
+        const uint64_t outer = std::exchange(t_operation, operation);
+        const checkers::Place* outer_place = std::exchange(t_place, place.get());
+        Execute(work);
+        t_operation = outer;
+        t_place = outer_place;
+      });
+  task->operation = operation;
+  return task;
+}
+
+uint64_t Runtime::current_operation() { return t_operation; }
+
+checkers::Place Runtime::current_place() {
+  return t_place != nullptr ? *t_place : checking_->CallPlace();
+}
+
+void Runtime::NoteFree(uint64_t address) {
+  if (checking_ == nullptr) return;
+  if (const auto allocation = memory().Find(address)) {
+    checking_->list().OnFree(*allocation, t_operation, current_place());
+  }
+}
+
 cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Completion completion,
                             TaskPtr* started) {
   const bool quick = IsQuick(work);
@@ -231,7 +302,11 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
       return error;
     }
     before = TasksBefore(*stream);
-    task = std::make_shared<Task>([this, work = std::move(work)] { Execute(work); });
+    if (checking_ == nullptr) {
+      task = std::make_shared<Task>([this, work = std::move(work)] { Execute(work); });
+    } else {
+      task = MakeCheckedTask(std::move(work), before);
+    }
     stream->tail = task;
   }
   if (started != nullptr) *started = task;
@@ -242,6 +317,7 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
     return cudaSuccess;
   }
   executor_.Wait(task);
+  NoteWait({task});
   FlushPrints();
   return RevealFault();
 }
@@ -252,6 +328,7 @@ bool Runtime::IsStreamDone(const std::shared_ptr<Stream>& stream) {
   for (const TaskPtr& task : TasksBefore(*stream)) {
     if (!executor_.IsDone(task)) return false;
   }
+  NoteWait(TasksBefore(*stream));
   return true;
 }
 
@@ -267,6 +344,7 @@ cudaError_t Runtime::Synchronise(const std::shared_ptr<Stream>& stream) {
     before = stream->legacy ? TasksBefore(*stream) : std::vector<TaskPtr>{stream->tail};
   }
   for (const TaskPtr& task : before) executor_.Wait(task);
+  NoteWait(before);
   FlushPrints();
   return RevealFault();
 }
@@ -287,6 +365,7 @@ cudaError_t Runtime::SynchroniseDevice() {
     for (const auto& stream : per_thread_streams_) tasks.push_back(stream->tail);
   }
   for (const TaskPtr& task : tasks) executor_.Wait(task);
+  NoteWait(tasks);
   FlushPrints();
   return RevealFault();
 }
@@ -377,6 +456,7 @@ cudaError_t Runtime::WaitEvent(const std::shared_ptr<Stream>& stream,
     before = TasksBefore(*stream);
     before.push_back(record->task);
     task = std::make_shared<Task>([] {});
+    if (checking_ != nullptr) task->operation = checking_->NewOperation(OperationsOf(before));
     stream->tail = task;
   }
   executor_.Submit(task, before, Executor::Where::kCallerIfReady);
@@ -385,12 +465,18 @@ cudaError_t Runtime::WaitEvent(const std::shared_ptr<Stream>& stream,
 
 bool Runtime::IsRecordDone(const std::shared_ptr<EventRecord>& record) {
   if (recorder_ != nullptr) recorder_->OnSynchronise();
-  return record == nullptr || executor_.IsDone(record->task);
+  if (record == nullptr) return true;
+  if (!executor_.IsDone(record->task)) return false;
+  NoteWait({record->task});
+  return true;
 }
 
 void Runtime::WaitForRecord(const std::shared_ptr<EventRecord>& record) {
   if (recorder_ != nullptr) recorder_->OnSynchronise();
-  if (record != nullptr) executor_.Wait(record->task);
+  if (record != nullptr) {
+    executor_.Wait(record->task);
+    NoteWait({record->task});
+  }
   FlushPrints();
 }
 
@@ -459,6 +545,9 @@ uint64_t Runtime::Allocate(size_t size, vgpu::AllocationKind kind, const char* c
   if (!address.ok()) return 0;
   const std::lock_guard lock(mutex_);
   allocations_[*address] = flags;
+  if (checking_ != nullptr) {
+    checking_->list().OnAllocate(*memory().Find(*address), checking_->CallPlace());
+  }
   return *address;
 }
 
@@ -467,11 +556,15 @@ cudaError_t Runtime::Free(void* pointer) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = allocations_.find(address);
-    if (found == allocations_.end()) return cudaErrorInvalidValue;
+    if (found == allocations_.end()) {
+      if (checking_ != nullptr) checking_->list().OnBadFree(address, checking_->CallPlace());
+      return cudaErrorInvalidValue;
+    }
     if (found->second == kGraphMemoryFlag) return cudaSuccess;
     allocations_.erase(found);
   }
   if (recorder_ != nullptr) return recorder_->OnFree(address);
+  NoteFree(address);
   return memory().Free(address).ok() ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -485,6 +578,7 @@ void Runtime::FreeGraphMemory(void* pointer) {
     const std::lock_guard lock(mutex_);
     if (allocations_.erase(address) == 0) return;  // went with cudaDeviceReset
   }
+  NoteFree(address);
   (void)memory().Free(address);
 }
 

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "checkers/finding.h"
 #include "cudart/registry.h"
 #include "cudart/task.h"
 #include "cudart/work.h"
@@ -30,6 +31,7 @@ namespace kernelsmith::cudart {
 // Priorities go from 0, the least, to this one.
 inline constexpr int kGreatestStreamPriority = -5;
 
+class Checking;
 class Recorder;
 struct Capture;
 struct GraphNode;
@@ -72,6 +74,7 @@ struct ThreadState {
     cudaStream_t stream = nullptr;
   };
   std::vector<CallConfiguration> configurations;  // pushed by <<<>>>, popped by the stub
+  bool in_launch_syntax = false;                  // popped, and not yet launched
   std::shared_ptr<Stream> stream;                 // cudaStreamPerThread
   cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 };
@@ -100,6 +103,11 @@ class Runtime {
 
   Registry& registry() { return registry_; }
 
+  // -- checked runs (checking.h); null otherwise.
+  Checking* checking() { return checking_.get(); }
+  bool forked() const { return forked_; }
+  void NoteError(const char* call, cudaError_t error);
+
   // -- faults: errors of a kernel that has run; they stay for ever.
   // What calls return once the fault is known to the program, else cudaSuccess.
   cudaError_t known_fault() const;
@@ -122,7 +130,10 @@ class Runtime {
   cudaError_t Submit(const std::shared_ptr<Stream>& stream, Work work, Completion completion,
                      TaskPtr* task = nullptr);
 
-  void WaitForTask(const TaskPtr& task) { executor_.Wait(task); }
+  void WaitForTask(const TaskPtr& task) {
+    executor_.Wait(task);
+    NoteWait({task});
+  }
 
   // -- events
   cudaEvent_t CreateEvent(unsigned int flags);
@@ -178,8 +189,16 @@ class Runtime {
   void Reset();
 
  private:
-  Runtime() = default;
+  Runtime();
+  ~Runtime();
   cudaError_t SetUp();
+  // The operations of tasks, for checkers.
+  void NoteWait(const std::vector<TaskPtr>& tasks);
+  void NoteFree(uint64_t address);
+  TaskPtr MakeCheckedTask(Work work, const std::vector<TaskPtr>& before);
+  // Of the task that this thread executes, if any.
+  static uint64_t current_operation();
+  checkers::Place current_place();
   void RunKernel(const KernelWork& work);
   void RunCopy(const CopyWork& work);
   void RunFill(const FillWork& work);
@@ -200,6 +219,7 @@ class Runtime {
   std::atomic<bool> forked_{false};
   const GpuModel* model_ = nullptr;
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
+  std::unique_ptr<Checking> checking_;
   std::chrono::milliseconds patience_{1000};
 
   std::recursive_mutex mutex_;

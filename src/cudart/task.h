@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@ namespace kernelsmith::cudart {
 class Task {
  public:
   explicit Task(std::function<void()> body) : body_(std::move(body)) {}
+  uint64_t operation = 0;  // checkers' number of it; set before it is submitted
 
  private:
   friend class Executor;

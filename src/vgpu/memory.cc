@@ -14,9 +14,6 @@ namespace kernelsmith::vgpu {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-// Between the end of one allocation and the start of the next there is at least this much that
-// belongs to nobody.
-constexpr uint64_t kGuard = kPage;
 // Windows of shared and local memory and of code, which lie in front of the allocations.
 constexpr uint64_t kWindows =
     kSharedWindows * kSharedWindowSize + kLocalWindowSize + kCodeWindowSize;
@@ -75,6 +72,12 @@ DeviceMemory::~DeviceMemory() {
   if (memory_fd_ >= 0) close(memory_fd_);
 }
 
+uint64_t DeviceMemory::PagesFor(uint64_t size) const {
+  const uint64_t guard =
+      std::min(std::max(options_.guard, size), std::max(options_.guard, options_.most_guard));
+  return AlignUp(size, kPage) + AlignUp(guard, kPage);
+}
+
 // First fit. Allocations live in whole pages: host protection works in pages, and the rest of the
 // last page is guard space.
 Result<uint64_t> DeviceMemory::TakePages(uint64_t bytes, uint64_t alignment) {
@@ -119,7 +122,7 @@ void DeviceMemory::ReleaseQuarantine(uint64_t down_to_bytes) {
   while (!quarantine_.empty() && quarantined_ > down_to_bytes) {
     const auto it = freed_.find(quarantine_.front());
     quarantine_.pop_front();
-    const uint64_t pages = AlignUp(it->second.size, kPage) + kGuard;
+    const uint64_t pages = PagesFor(it->second.size);
     quarantined_ -= it->second.size;
     ReturnPages(it->first, pages);
     freed_.erase(it);
@@ -135,7 +138,7 @@ Result<uint64_t> DeviceMemory::Allocate(uint64_t size, AllocationKind kind, std:
                  fmt::format("out of memory: {} bytes asked for, {} of {} in use", size, used_,
                              options_.capacity));
   }
-  const uint64_t pages = AlignUp(size, kPage) + kGuard;
+  const uint64_t pages = PagesFor(size);
   KS_TRY(const uint64_t address, TakePages(pages, alignment));
   if (HostMayTouch(kind) && size > 0 &&
       mprotect(reinterpret_cast<void*>(address), AlignUp(size, kPage), PROT_READ | PROT_WRITE) !=

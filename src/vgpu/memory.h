@@ -69,6 +69,10 @@ class DeviceMemory {
     uint64_t reserve = uint64_t{512} << 30;
     // Freed bytes that wait before their addresses are used again.
     uint64_t quarantine_bytes = uint64_t{64} << 20;
+    // At least this much between allocations belongs to nobody, and as much as the allocation has
+    // bytes up to `most_guard`, so that an index that is off by a factor hits nothing else.
+    uint64_t guard = 4096;
+    uint64_t most_guard = 4096;
   };
 
   static Result<std::unique_ptr<DeviceMemory>> Create(const Options& options);
@@ -126,6 +130,7 @@ class DeviceMemory {
  private:
   DeviceMemory() = default;
   Status Map();
+  uint64_t PagesFor(uint64_t size) const;  // with the guard behind
   Result<uint64_t> TakePages(uint64_t bytes, uint64_t alignment);
   void ReleaseQuarantine(uint64_t down_to_bytes);
   void ReturnPages(uint64_t address, uint64_t bytes);

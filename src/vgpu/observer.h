@@ -38,6 +38,7 @@ class WarpView {
   virtual uint32_t warp_in_block() const = 0;
   virtual Dim3 thread_index(int lane) const = 0;
   virtual uint32_t live_lanes() const = 0;
+  virtual uint32_t active_lanes() const = 0;  // that are at this instruction, whatever its guard
   // Bits of a register or constant of the function that executes, zero-extended; a predicate is 0
   // or 1. `part` selects the 64-bit half of a 128-bit register.
   virtual uint64_t ReadOperand(Operand operand, int lane, int part = 0) const = 0;
@@ -46,8 +47,9 @@ class WarpView {
   // frames are different registers; `frame_id` tells them apart.
   virtual uint32_t call_depth() const = 0;
   virtual uint64_t frame_id() const = 0;
-  virtual const Function& function() const = 0;  // that executes
-  virtual uint64_t launch_id() const = 0;        // LaunchInfo::id
+  virtual const Function& function() const = 0;        // that executes
+  virtual const Instruction& instruction() const = 0;  // the one at the active lanes' pc
+  virtual uint64_t launch_id() const = 0;              // LaunchInfo::id
   // The 32 lanes of an operand, contiguous, of its width; of a predicate one word.
   virtual const void* Lanes(Operand operand) const = 0;
   // Bytes at a generic address as `lane` sees them. False: not accessible.
@@ -116,7 +118,8 @@ class Observer {
   virtual void OnBlockEnd(uint64_t block_number) {}
   virtual void OnWarpBegin(WarpView& warp) {}
   virtual void OnWarpEnd(WarpView& warp) {}
-  // Around every instruction with at least one lane whose guard holds. Lanes of `mask` execute.
+  // Around every instruction with at least one lane whose guard holds. Lanes of `mask` execute. In
+  // tracked warps BeforeInstruction comes with mask 0 too: the guard may be undefined.
   virtual void BeforeInstruction(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
   virtual void AfterInstruction(WarpView& warp, const Instruction& instruction, uint32_t mask) {}
   // After the addresses are known and before memory changes. Return false to skip the access of

@@ -326,6 +326,10 @@ WarpOutcome Run(Warp& w) {
       ++warp_instructions;
       lane_instructions += static_cast<uint32_t>(std::popcount(mask));
       if (mask == 0) {
+        if (kObserved && w.tracked) {
+          WarpPicture picture(w);
+          w.launch->observer->BeforeInstruction(picture, in, 0);
+        }
         if (++w.pc == w.merge_pc) {
           StorePcs(w, w.active, w.pc);
           step = Step::kReselect;

@@ -258,11 +258,13 @@ class WarpPicture final : public WarpView {
   uint32_t warp_in_block() const override { return warp_.index; }
   Dim3 thread_index(int lane) const override;
   uint32_t live_lanes() const override { return warp_.live; }
+  uint32_t active_lanes() const override { return warp_.active; }
   uint64_t ReadOperand(Operand operand, int lane, int part) const override;
   void WriteOperand(Operand operand, int lane, uint64_t bits, int part) override;
   uint32_t call_depth() const override { return warp_.frame->depth; }
   uint64_t frame_id() const override { return warp_.frame->id; }
   const Function& function() const override { return *warp_.frame->function; }
+  const Instruction& instruction() const override { return warp_.instruction(); }
   uint64_t launch_id() const override { return warp_.launch->grid_id; }
   const void* Lanes(Operand operand) const override { return warp_.Lanes<std::byte>(operand); }
   bool tracked() const override { return warp_.tracked; }

@@ -1,0 +1,45 @@
+// Findings as JSON, SARIF and text, and the file by which a checked program sends its findings to
+// `kernelsmith sanitize`: one JSON document a line, written as soon as there is something to say,
+// so that a program that is killed has said it.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkers/finding.h"
+#include "support/result.h"
+
+namespace kernelsmith::checkers {
+
+// As docs of `kernelsmith sanitize` say: kind, severity, space, file, line, ...
+nlohmann::json ToJson(const Finding& finding);
+// {"findings": [...], "errors": n, "warnings": n}
+nlohmann::json ReportJson(const std::vector<Finding>& findings);
+nlohmann::json ReportSarif(const std::vector<Finding>& findings, std::string_view version);
+
+struct TextOptions {
+  bool color = false;
+  // The lines of a source file; empty when it can't be read. Without it no excerpts.
+  std::function<std::vector<std::string>(const std::string& file)> lines;
+};
+std::string ReportText(const std::vector<Finding>& findings, const TextOptions& options);
+
+// One line of the file: a finding, or new counts.
+std::string EncodeFinding(const Finding& finding);
+std::string EncodeCounts(const std::vector<Finding>& findings);
+Result<std::vector<Finding>> DecodeReport(std::string_view text);
+
+// Fills in file, line and function of places in host code: `symbolize` gets a module and offsets in
+// it and returns for each the chain of inlined frames, innermost first.
+struct HostLine {
+  std::string function;
+  SourceLocation source;
+};
+using Symbolize = std::function<std::vector<std::vector<HostLine>>(
+    const std::string& module, const std::vector<uint64_t>& offsets)>;
+void ResolveHostPlaces(std::vector<Finding>& findings, const Symbolize& symbolize);
+
+}  // namespace kernelsmith::checkers

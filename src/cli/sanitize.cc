@@ -1,0 +1,253 @@
+// `kernelsmith sanitize`: runs a CUDA program on the virtual GPU with every access, synchronisation
+// and API call checked. The checkers run in the program's process, inside our runtime library; what
+// they find comes back through a file, so that a program that crashes has its report too.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "checkers/report.h"
+#include "checkers/suite.h"
+#include "cli/commands.h"
+#include "cli/program.h"
+#include "cli/version.h"
+#include "vgpu/gpu_model.h"
+
+namespace kernelsmith {
+namespace {
+
+namespace fs = std::filesystem;
+using checkers::Finding;
+
+struct SanitizeOptions {
+  std::string checks = "all";
+  bool sarif = false;
+  std::string output;
+  int error_exit_code = 1;
+  size_t max_findings = 100;
+  std::string gpu;
+  std::optional<int> watchdog_seconds;
+};
+
+// A file that goes with the object.
+class ScratchFile {
+ public:
+  ScratchFile() {
+    std::string path = (fs::temp_directory_path() / "kernelsmith-report-XXXXXX").string();
+    const int fd = ::mkstemp(path.data());
+    if (fd >= 0) {
+      ::close(fd);
+      path_ = path;
+    }
+  }
+  ~ScratchFile() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove(path_, ignored);
+  }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// The wait status of the program. With `redirect` its standard output goes to standard error.
+Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
+                       bool redirect) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return InternalError(fmt::format("fork: {}", std::strerror(errno)));
+  if (child == 0) {
+    if (redirect) ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    ::execv(program.c_str(), arguments.data());
+    ::_exit(127);
+  }
+  // Ctrl-C is the program's; its report is still wanted.
+  struct sigaction ignore{};
+  struct sigaction old{};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGINT, &ignore, &old);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::sigaction(SIGINT, &old, nullptr);
+  return status;
+}
+
+// llvm-symbolizer or addr2line: two lines a frame, an empty line between addresses of the former.
+std::vector<std::vector<checkers::HostLine>> SymbolizeWith(ProcessRunner& processes,
+                                                           const std::string& module,
+                                                           const std::vector<uint64_t>& offsets) {
+  std::vector<std::string> command{"addr2line", "-f", "-C", "-i", "-a", "-e", module};
+  for (const uint64_t offset : offsets) command.push_back(fmt::format("0x{:x}", offset));
+  ProcessRequest request;
+  request.argv = std::move(command);
+  request.timeout = std::chrono::seconds(60);
+  const Result<ProcessResult> result = processes.Run(request);
+  std::vector<std::vector<checkers::HostLine>> all;
+  if (!result.ok()) return all;
+  std::istringstream text(result->out);
+  std::string line;
+  std::string function;
+  bool have_function = false;
+  while (std::getline(text, line)) {
+    if (line.starts_with("0x") && !have_function) {  // -a: the address itself
+      all.emplace_back();
+      continue;
+    }
+    if (!have_function) {
+      function = line;
+      have_function = true;
+      continue;
+    }
+    have_function = false;
+    checkers::HostLine place{.function = function == "??" ? "" : function};
+    const size_t colon = line.rfind(':');
+    if (colon != std::string::npos && !line.starts_with("??")) {
+      place.source.file = line.substr(0, colon);
+      place.source.line = std::atoi(line.c_str() + colon + 1);
+      if (place.source.line == 0) place.source.file.clear();
+    }
+    if (!all.empty()) all.back().push_back(std::move(place));
+  }
+  return all;
+}
+
+std::vector<std::string> LinesOf(const std::string& file) {
+  std::ifstream in(file);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+Status WriteReport(Session& session, const SanitizeOptions& options,
+                   const std::vector<Finding>& findings, size_t left_off) {
+  std::string text;
+  if (options.sarif) {
+    text = checkers::ReportSarif(findings, KS_VERSION).dump(2) + "\n";
+  } else if (session.json) {
+    nlohmann::json report = checkers::ReportJson(findings);
+    report["left_off"] = left_off;
+    text = report.dump(2) + "\n";
+  } else {
+    text = checkers::ReportText(
+        findings, {.color = options.output.empty() && session.ColorErr(), .lines = LinesOf});
+    if (left_off > 0) {
+      text += fmt::format("{} more findings are not shown (--max-findings)\n", left_off);
+    }
+  }
+  if (!options.output.empty()) return session.files.Write(options.output, text);
+  // The program's own output is on standard output: the text goes beside it.
+  std::ostream& out = options.sarif || session.json ? session.out : session.err;
+  out << text << std::flush;
+  return {};
+}
+
+Result<ExitCode> Sanitize(Session& session, const SanitizeOptions& options,
+                          const std::vector<std::string>& command) {
+  if (command.empty()) {
+    return InvalidInput("sanitize needs a program, e.g. kernelsmith sanitize ./a.out");
+  }
+  KS_TRY(const std::vector<std::string> checks, checkers::ParseChecks(options.checks));
+  if (!options.gpu.empty()) {
+    KS_TRY(const GpuModel* model, FindGpuModel(options.gpu));
+    ::setenv("KERNELSMITH_GPU", std::string(model->key).c_str(), 1);
+  }
+  if (options.watchdog_seconds) {
+    ::setenv("KERNELSMITH_WATCHDOG_S", std::to_string(*options.watchdog_seconds).c_str(), 1);
+  }
+  KS_TRY(const std::string program, PrepareProgram(session, command[0]));
+  const ScratchFile file;
+  if (file.path().empty()) return InternalError("can't make a file for the report");
+  std::string names;
+  for (const std::string& check : checks) names += (names.empty() ? "" : ",") + check;
+  ::setenv("KERNELSMITH_CHECK", names.c_str(), 1);
+  ::setenv("KERNELSMITH_CHECK_REPORT", file.path().c_str(), 1);
+  session.out.flush();
+  session.err.flush();
+  const bool machine = options.output.empty() && (session.json || options.sarif);
+  KS_TRY(const int status, RunProgram(program, command, machine));
+  ::unsetenv("KERNELSMITH_CHECK");
+  ::unsetenv("KERNELSMITH_CHECK_REPORT");
+  KS_TRY(const std::string text, session.files.Read(file.path()));
+  KS_TRY(std::vector<Finding> findings, checkers::DecodeReport(text));
+  checkers::ResolveHostPlaces(findings,
+                              [&](const std::string& module, const std::vector<uint64_t>& offsets) {
+                                return SymbolizeWith(session.processes, module, offsets);
+                              });
+  const bool errors = std::any_of(findings.begin(), findings.end(),
+                                  [](const Finding& f) { return f.severity == Severity::kError; });
+  // Errors first, each kind of severity in the order of appearance.
+  std::vector<Finding> ordered;
+  for (const Severity severity : {Severity::kError, Severity::kWarning, Severity::kNote}) {
+    for (Finding& f : findings) {
+      if (f.severity == severity) ordered.push_back(std::move(f));
+    }
+  }
+  findings = std::move(ordered);
+  const size_t left_off =
+      findings.size() > options.max_findings ? findings.size() - options.max_findings : 0;
+  findings.resize(findings.size() - left_off);
+  if (WIFSIGNALED(status)) {
+    session.err << fmt::format("kernelsmith: the program was ended by signal {} ({})\n",
+                               WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  }
+  KS_RETURN_IF_ERROR(WriteReport(session, options, findings, left_off));
+  if (errors) return static_cast<ExitCode>(options.error_exit_code);
+  return static_cast<ExitCode>(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+}  // namespace
+
+void AddSanitize(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand(
+      "sanitize", "Run a CUDA program (built with nvcc -cudart shared) with everything checked");
+  auto options = std::make_shared<SanitizeOptions>();
+  std::string names;
+  std::string footer = "Checks:\n";
+  for (const checkers::CheckName& check : checkers::AllChecks()) {
+    footer += fmt::format("  {:10} {}\n", check.name, check.what);
+  }
+  footer +=
+      "\nBuild with -lineinfo to see lines of kernels, with -g for lines of host code. The report\n"
+      "goes to standard error; with --json or --sarif to standard output, and the program's own\n"
+      "output to standard error. The exit code is that of --error-exitcode if there is an error,\n"
+      "else the program's own.";
+  command->add_option("--check", options->checks, "Checks to make, e.g. memory,leak (default all)");
+  command->add_flag("--sarif", options->sarif, "Report as SARIF 2.1.0");
+  command->add_option("-o,--output", options->output, "File for the report");
+  command->add_option("--error-exitcode", options->error_exit_code,
+                      "Exit code if there is an error (default 1)");
+  command->add_option("--max-findings", options->max_findings, "Findings to show (default 100)");
+  command->add_option("--gpu", options->gpu, "GPU to pose as: h100 (default), a100, l4, ...");
+  command->add_option("--watchdog", options->watchdog_seconds,
+                      "Seconds after which a kernel that only spins is ended; 0: never");
+  command->add_flag("--json", session.json, "Report as one JSON document");
+  command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
+  command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");
+  command->add_option("--color", session.color, "When to use colours");
+  command->add_option("--seed", session.seed_option, "Taken as by every command; no effect here");
+  command->footer(footer);
+  command->prefix_command();
+  command->fallthrough(false);
+  command->callback([&session, command, options] {
+    session.action = [&session, options, rest = command->remaining()] {
+      return Sanitize(session, *options, rest);
+    };
+  });
+}
+
+}  // namespace kernelsmith
