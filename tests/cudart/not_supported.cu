@@ -5,14 +5,13 @@
 // | cudaErrorNotSupported: operation not supported
 // | last: cudaErrorNotSupported
 // ERR:
-// | kernelsmith: cudaCreateTextureObject is not supported
+// | kernelsmith: cudaMallocMipmappedArray is not supported
 #include <cstdio>
 
 int main() {
-  cudaResourceDesc resource{};
-  cudaTextureDesc description{};
-  cudaTextureObject_t texture = 0;
-  const cudaError_t error = cudaCreateTextureObject(&texture, &resource, &description, nullptr);
+  const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+  cudaMipmappedArray_t array = nullptr;
+  const cudaError_t error = cudaMallocMipmappedArray(&array, &format, make_cudaExtent(8, 8, 0), 2);
   std::printf("%s: %s\n", cudaGetErrorName(error), cudaGetErrorString(error));
   std::printf("last: %s\n", cudaGetErrorName(cudaGetLastError()));
 }

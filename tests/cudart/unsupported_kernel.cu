@@ -1,4 +1,4 @@
-// NVCC: -gencode arch=compute_90a,code=compute_90a
+// NVCC:
 // RUN: %kernelsmith run %x
 // A kernel with an instruction that the virtual GPU lacks is named with its line, others of the same
 // program run, and the error stays: a program that looks at no launch error must not pass.
@@ -9,13 +9,11 @@
 // | synchronise: cudaErrorNotSupported
 // | copy: cudaErrorNotSupported
 // ERR:
-// | kernelsmith: PTX of {{.*}}unsupported_kernel.cu:{{[0-9]+}}:{{[0-9]+}}: error: unsupported instruction 'wgmma.fence{{.*}}
+// | kernelsmith: PTX of {{.*}}unsupported_kernel.cu:{{[0-9]+}}:{{[0-9]+}}: error: unsupported instruction 'multimem.red{{.*}}
 #include <cstdio>
 
-__global__ void Fence() {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL  // H100 runs the code for compute_90a
-  asm volatile("wgmma.fence.sync.aligned;");
-#endif
+__global__ void Reduce(int* p) {
+  asm volatile("multimem.red.relaxed.sys.global.add.u32 [%0], 1;" ::"l"(p));
 }
 __global__ void One(int* p) { *p = 1; }
 
@@ -26,7 +24,7 @@ int main() {
   One<<<1, 1>>>(p);
   const cudaError_t before = cudaMemcpy(&one, p, sizeof(int), cudaMemcpyDeviceToHost);
   std::printf("before: %s, %d\n", cudaGetErrorName(before), one);
-  Fence<<<1, 128>>>();
+  Reduce<<<1, 1>>>(p);
   std::printf("launch: %s\n", cudaGetErrorName(cudaGetLastError()));
   const cudaError_t error = cudaDeviceSynchronize();
   std::printf("synchronise: %s\n", cudaGetErrorName(error));
