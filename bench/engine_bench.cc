@@ -43,24 +43,22 @@ struct Options {
 
 // ---- the virtual GPU ----
 
-// The engines that a launch can be sent to.
 const std::vector<std::string>& Engines() {
-  static const std::vector<std::string> names = {"interpreter"};
+  static const std::vector<std::string> names = {"jit", "interpreter"};
   return names;
-}
-void ChooseEngine(vgpu::LaunchRequest& request, const std::string& engine) {
-  KS_CHECK(engine == "interpreter");
 }
 
 class Virtual final : public Contender {
  public:
-  Virtual(std::string engine, std::shared_ptr<const ptx::Module> module)
-      : engine_(std::move(engine)), parsed_(std::move(module)) {}
+  Virtual(std::string engine, std::shared_ptr<const ptx::Module> module, int threads)
+      : engine_(std::move(engine)), parsed_(std::move(module)), threads_(threads) {}
   std::string name() const override { return engine_; }
 
   Result<void> Begin(const Problem& problem) override {
     problem_ = &problem;
     KS_TRY(gpu_, vgpu::VirtualGpu::Create({}));
+    gpu_->options().engine = engine_ == "jit" ? vgpu::Engine::kJit : vgpu::Engine::kInterpreter;
+    gpu_->options().threads = static_cast<uint32_t>(threads_);
     KS_TRY(module_, vgpu::LoadedModule::Load({parsed_}, gpu_->memory(), "engine.cu"));
     KS_TRY(arguments_.a, Upload(problem.a));
     KS_TRY(arguments_.b, Upload(problem.b));
@@ -71,16 +69,19 @@ class Virtual final : public Contender {
   }
 
   Result<void> Run() override {
-    vgpu::LaunchRequest request{
+    const vgpu::LaunchRequest request{
         .module = module_.get(),
         .entry = problem_->kernel,
         .grid = {problem_->grid.x, problem_->grid.y, 1},
         .block = {problem_->block.x, problem_->block.y, 1},
         .parameters = std::as_bytes(std::span(&arguments_, 1)),
     };
-    ChooseEngine(request, engine_);
     KS_TRY(const vgpu::LaunchResult result, gpu_->Launch(request));
     if (result.fault) return InvalidInput("the kernel failed: " + result.fault->message);
+    if (engine_ == "jit" && !result.compiled) {
+      return InvalidInput("it was not compiled: " + result.fallback);
+    }
+    if (result.compile_ms > 0) fmt::print("  compiled in {:.1f} ms\n", result.compile_ms);
     return {};
   }
 
@@ -108,6 +109,7 @@ class Virtual final : public Contender {
 
   std::string engine_;
   std::shared_ptr<const ptx::Module> parsed_;
+  int threads_;
   const Problem* problem_ = nullptr;
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
   std::unique_ptr<vgpu::LoadedModule> module_;
@@ -352,7 +354,7 @@ Result<void> Run(const Options& options) {
     if (std::find(Engines().begin(), Engines().end(), engine) == Engines().end()) {
       return InvalidInput(fmt::format("there is no engine {}", engine));
     }
-    contenders.push_back(std::make_unique<Virtual>(engine, module));
+    contenders.push_back(std::make_unique<Virtual>(engine, module, options.threads));
   }
   contenders.push_back(MakeHand(options.threads));
   if (options.pocl) {

@@ -396,7 +396,7 @@ TEST(Control, UnsupportedInstructionIsNamedOnlyForTheKernelThatHasIt) {
 .visible .entry bad(.param .u64 out)
 {
   .reg .b64 %rd<4>;
-  wgmma.fence.sync.aligned;
+  multimem.red.relaxed.sys.global.add.u32 [%rd1], 1;
   ret;
 }
 )");
@@ -407,7 +407,7 @@ TEST(Control, UnsupportedInstructionIsNamedOnlyForTheKernelThatHasIt) {
   EXPECT_EQ(result.error().kind(), ErrorKind::kUnsupported);
   EXPECT_NE(result.error().Format().find("test.ptx:9"), std::string::npos)
       << result.error().Format();
-  EXPECT_NE(result.error().message().find("wgmma.fence"), std::string::npos);
+  EXPECT_NE(result.error().message().find("multimem.red"), std::string::npos);
 }
 
 }  // namespace
