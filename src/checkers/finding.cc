@@ -92,49 +92,10 @@ const char* NameOf(Space space) {
   KS_UNREACHABLE();
 }
 
-namespace {
-
-// Atomics, shuffles and the like are functions of the toolkit's headers: the line that calls them
-// is what a person looks for.
-bool IsToolkitHeader(const std::string& file) {
-  return file.find("/include/") != std::string::npos &&
-         (file.find("/cuda") != std::string::npos || file.find("/cu13/") != std::string::npos ||
-          file.find("/nvidia/") != std::string::npos);
-}
-
-SourceLocation UserLocationOf(const vgpu::Function& function, const vgpu::Instruction& in) {
-  SourceLocation location = vgpu::SourceLocationOf(function, in);
-  const int32_t index = function.locations[in.location].loc;
-  if (index < 0) return location;
-  const std::vector<ptx::Loc>& locs = function.syntax->locs;
-  const ptx::Loc* loc = &locs[static_cast<size_t>(index)];
-  constexpr int kMostNesting = 16;
-  for (int i = 0; i < kMostNesting && loc != nullptr && loc->inlined; ++i) {
-    if (!IsToolkitHeader(location.file)) break;
-    const ptx::FileEntry* file = function.module->FindFile(loc->inlined_file);
-    if (file == nullptr) break;
-    location = {file->name, static_cast<int>(loc->inlined_line),
-                static_cast<int>(loc->inlined_column)};
-    // The call may itself be in a function that was inlined: its own .loc says where.
-    const ptx::Loc* outer = nullptr;
-    for (const ptx::Loc& other : locs) {
-      if (other.file == loc->inlined_file && other.line == loc->inlined_line &&
-          other.column == loc->inlined_column && other.inlined) {
-        outer = &other;
-        break;
-      }
-    }
-    loc = outer;
-  }
-  return location;
-}
-
-}  // namespace
-
 Place PlaceOf(const std::string& kernel, const vgpu::WarpView& warp,
               const vgpu::Instruction& instruction, int lane) {
   return {.kernel = kernel,
-          .source = UserLocationOf(warp.function(), instruction),
+          .source = vgpu::SourceLocationOf(warp.function(), instruction),
           .ptx = vgpu::PtxLocationOf(warp.function(), instruction),
           .instruction = vgpu::TextOf(warp.function(), instruction),
           .block = warp.block_index(),
