@@ -30,6 +30,8 @@ class Merger {
         return Problem(fmt::format("the size of buffer {} depends on the data", i), 0);
       }
       merged_.plan.buffers.push_back(first_.buffers[i].buffer);
+      const PlanBuffer::Kind kind = first_.buffers[i].buffer.kind;
+      host_saw_data_ |= kind == PlanBuffer::Kind::kPinned || kind == PlanBuffer::Kind::kManaged;
     }
     if (!Steps(first_.preparation, second_.preparation, &merged_.plan.preparation)) return merged_;
     if (!Steps(first_.steps, second_.steps, &merged_.plan.steps)) return merged_;
@@ -73,6 +75,20 @@ class Merger {
     return false;
   }
 
+  // Before the host has seen any device data, bytes of arguments that differ can't come from it:
+  // they are what the stack had in the padding of a struct. The plan has zeros there, in all traces
+  // alike; a kernel that does use them is judged by what it then computes.
+  void ClearPadding(std::vector<std::byte>* a, std::vector<std::byte>* b) {
+    if (a->size() != b->size()) return;
+    for (size_t i = 0; i < a->size(); i += 8) {
+      const size_t bytes = std::min<size_t>(8, a->size() - i);
+      if (bytes == 8 && Find(first_, by_address_first_, WordAt(*a, i))) continue;
+      for (size_t k = i; k < i + bytes; ++k) {
+        if ((*a)[k] != (*b)[k]) (*a)[k] = (*b)[k] = std::byte{0};
+      }
+    }
+  }
+
   // The pointers among the bytes; false if bytes differ that are no pointers. `at` is where.
   bool Pointers(const std::vector<std::byte>& a, const std::vector<std::byte>& b,
                 std::vector<PointerPatch>* pointers, size_t* at) {
@@ -104,9 +120,11 @@ class Merger {
         return Fail("what is launched depends on the data", a[i].site);
       }
       PlanStep step = a[i];
+      host_saw_data_ |= std::holds_alternative<HostReadStep>(step.action);
       size_t at = 0;
       if (auto* launch = std::get_if<LaunchStep>(&step.action)) {
-        const auto& other = std::get<LaunchStep>(b[i].action);
+        LaunchStep other = std::get<LaunchStep>(b[i].action);
+        if (!host_saw_data_) ClearPadding(&launch->parameters, &other.parameters);
         if (launch->kernel != other.kernel || launch->grid != other.grid ||
             launch->block != other.block || launch->cluster != other.cluster ||
             launch->dynamic_shared != other.dynamic_shared ||
@@ -217,6 +235,7 @@ class Merger {
   ByAddress by_address_first_;
   ByAddress by_address_second_;
   Merged merged_;
+  bool host_saw_data_ = false;  // so far: by a copy, or at any time through pinned memory
 };
 
 }  // namespace

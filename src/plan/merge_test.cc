@@ -21,7 +21,8 @@ std::string HexWord(uint64_t word) {
 }
 
 // A trace as a child at `base` writes it: an input, an output, one launch.
-std::string Text(uint64_t base, uint64_t number = 5, const std::string& kernel = "k") {
+std::string Text(uint64_t base, uint64_t number = 5, const std::string& kernel = "k",
+                 const std::string& before_launch = "") {
   const std::string a = std::to_string(base);
   const std::string b = std::to_string(base + 0x10000);
   return R"({"s":"buffer","i":0,"a":)" + a +
@@ -34,9 +35,8 @@ std::string Text(uint64_t base, uint64_t number = 5, const std::string& kernel =
          R"({"s":"buffer","i":1,"a":)" +
          b +
          R"(,"n":64,"kind":"workspace"})"
-         "\n"
-         R"({"s":"launch","k":")" +
-         kernel +
+         "\n" +
+         before_launch + R"({"s":"launch","k":")" + kernel +
          R"(","g":[1,1,1],"b":[32,1,1],"c":[1,1,1],"m":0,)"
          R"("coop":false,"p":")" +
          HexWord(base + 16) + HexWord(base + 0x10040) + HexWord(number) +
@@ -66,10 +66,24 @@ TEST(Merge, PointersAreWhatDiffers) {
 }
 
 TEST(Merge, NumbersThatDifferAreComputedFromData) {
-  const Merged merged = MergeTraces(Parse(Text(0x7000'0000, 5)), Parse(Text(0x7123'4000, 6)));
+  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"at":98})"
+                           "\n";
+  const Merged merged =
+      MergeTraces(Parse(Text(0x7000'0000, 5, "k", read)), Parse(Text(0x7123'4000, 6, "k", read)));
   ASSERT_TRUE(merged.problem.has_value());
   EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kHostComputed);
   EXPECT_EQ(merged.problem->site, 99u);
+}
+
+// The host has seen no data, so what differs is what the stack had in a struct's padding.
+TEST(Merge, PaddingOfStructsIsNoData) {
+  const Merged merged =
+      MergeTraces(Parse(Text(0x7000'0000, 0xab00'0005)), Parse(Text(0x7123'4000, 0xcd00'0005)));
+  ASSERT_FALSE(merged.problem.has_value()) << merged.problem->message;
+  const auto& launch = std::get<LaunchStep>(merged.plan.steps.at(0).action);
+  EXPECT_EQ(launch.pointers.size(), 2u);
+  EXPECT_EQ(launch.parameters[16], std::byte{5});
+  EXPECT_EQ(launch.parameters[19], std::byte{0});
 }
 
 TEST(Merge, AnotherKernelIsDataDependent) {
