@@ -39,7 +39,10 @@ torch::Tensor forward(torch::Tensor x) {
 class VisibleMath : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / "ks-visible-math";
+    // Tests of this file run at the same time.
+    folder_ = fs::path(testing::TempDir()) /
+              (std::string("ks-visible-math-") +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     ASSERT_TRUE(files_.Write(folder_ / "k.cu", kSource).ok());
