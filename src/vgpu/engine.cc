@@ -1,6 +1,5 @@
 #include "vgpu/engine.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <map>
@@ -17,6 +15,7 @@
 #include <thread>
 
 #include "vgpu/jit/abi.h"
+#include "vgpu/jit_library.h"
 #include "vgpu/runner.h"
 
 namespace kernelsmith::vgpu {
@@ -31,42 +30,8 @@ constexpr double kInterpretedMs = 30;
 
 // ---- the compiler's library
 
-struct Library {
-  jit::CompileFunction compile = nullptr;
-  std::string why;
-};
-
-Library LoadLibrary() {
-  constexpr const char* kFile = "libkernelsmith-jit.so";
-  std::vector<std::filesystem::path> places;
-  if (const char* given = std::getenv("KERNELSMITH_JIT_LIBRARY")) places.emplace_back(given);
-  // Beside the library or program that this code is part of, or in lib/kernelsmith of a folder
-  // above it.
-  Dl_info self{};
-  if (::dladdr(reinterpret_cast<const void*>(&RunGrid), &self) != 0 && self.dli_fname != nullptr) {
-    std::error_code ignored;
-    std::filesystem::path file = std::filesystem::canonical(self.dli_fname, ignored);
-    if (ignored) file = std::filesystem::read_symlink("/proc/self/exe", ignored);
-    places.push_back(file.parent_path() / kFile);
-    for (std::filesystem::path at = file.parent_path(); at.has_relative_path();
-         at = at.parent_path()) {
-      places.push_back(at / "lib" / "kernelsmith" / kFile);
-    }
-  }
-  for (const std::filesystem::path& place : places) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(place, ignored)) continue;
-    void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return {nullptr, ::dlerror()};
-    void* symbol = ::dlsym(handle, jit::kCompileSymbol);
-    if (symbol == nullptr) return {nullptr, place.string() + " is no compiler of kernels"};
-    return {reinterpret_cast<jit::CompileFunction>(symbol), {}};
-  }
-  return {nullptr, std::string(kFile) + " was not found"};
-}
-
-const Library& CompilerLibrary() {
-  static const Library library = LoadLibrary();
+const JitLibrary& CompilerLibrary() {
+  static const JitLibrary library = FindJitLibrary();
   return library;
 }
 
@@ -97,7 +62,7 @@ CompiledShapes& ShapesOf(const Kernel& kernel) {
 
 void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result) {
   compiled.tried = true;
-  const Library& library = CompilerLibrary();
+  const JitLibrary& library = CompilerLibrary();
   if (library.compile == nullptr) {
     compiled.why = library.why;
     return;
