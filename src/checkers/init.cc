@@ -666,6 +666,8 @@ class InitChecker final : public Checker {
       finding.other = where;
       finding.other_message = "seen by the host";
     } else {
+      // A warning: the host may know how much of the buffer counts, or copy the padding of structs.
+      finding.severity = Severity::kWarning;
       finding.message = fmt::format(
           "{} {} bytes that were never written, the first {} bytes into "
           "the {}-byte allocation",

@@ -176,7 +176,9 @@ void RaceChecker::OnLaunchBegin(const vgpu::LaunchInfo& info) {
   launch_->before = operations_.Before(launch_->operation);
   // As long as something earlier may overlap, its entries must be looked at.
   for (const auto& other : launches_) {
-    if (other->operation == 0 || other.get() == launch_ ||
+    // Nodes of a graph run as one operation, in an order that the graph allows; races between its
+    // branches are not seen.
+    if (other->operation == 0 || other->operation == launch_->operation ||
         launch_->before.Contains(other->operation)) {
       continue;
     }
@@ -529,8 +531,8 @@ bool RaceChecker::IsPast(const Actor& actor, const Entry& entry) const {
   if (stamp.launch != launch_->number) {
     if (actor.shared) return true;
     const Launch& other = *launches_[stamp.launch];
-    return other.operation == 0 || launch_->before.Contains(other.operation) ||
-           launch_->operation == 0;
+    return other.operation == 0 || launch_->operation == 0 ||
+           other.operation == launch_->operation || launch_->before.Contains(other.operation);
   }
   if (actor.shared && stamp.block != actor.block.order->number) return true;
   if ((entry.who & Entry::kPending) != 0) return false;

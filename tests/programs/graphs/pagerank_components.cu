@@ -49,7 +49,8 @@ __global__ void Hook(const int* offsets, const int* targets, int* parent, int n)
 
 __global__ void Flatten(int* parent, int n) {
   const int v = blockIdx.x * blockDim.x + threadIdx.x;
-  if (v < n) parent[v] = Find(parent, v);
+  // Others walk through parent[v] meanwhile: a plain store would race with their reads.
+  if (v < n) atomicExch(&parent[v], Find(parent, v));
 }
 
 __global__ void CountTriangles(const int* offsets, const int* targets, int n,
