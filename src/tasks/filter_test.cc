@@ -48,7 +48,7 @@ class FilterTest : public testing::Test {
     SystemProcessRunner processes;
     ToolFinder tools(processes, files_, Environment, KS_PROJECT_DIR);
     const std::optional<Tool> python = tools.PythonWithTorch();
-    if (!python) GTEST_SKIP() << "no Python with torch";
+    ASSERT_TRUE(python) << "no Python with torch: run scripts/setup";
     TaskStoreOptions options;
     options.python = python->path;
     options.torch_version = python->version;

@@ -32,7 +32,7 @@ class TaskStoreTest : public testing::Test {
     SystemProcessRunner processes;
     ToolFinder tools(processes, files_, Environment, KS_PROJECT_DIR);
     const std::optional<Tool> python = tools.PythonWithTorch();
-    if (!python) GTEST_SKIP() << "no Python with torch";
+    ASSERT_TRUE(python) << "no Python with torch: run scripts/setup";
     options_.python = python->path;
     options_.torch_version = python->version;
     options_.bridge = fs::path(KS_PROJECT_DIR) / "python";
