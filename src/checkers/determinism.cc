@@ -54,25 +54,29 @@ bool DependsOnOrder(const vgpu::Function& function, const Instruction& in) {
   }
 }
 
-// The first such instruction, if the kernel can be run again at all: what it prints or allocates
-// would be there twice.
+// The first such instruction.
 struct Suspect {
   const vgpu::Function* function = nullptr;
   const Instruction* instruction = nullptr;
 };
 std::optional<Suspect> FindSuspect(const vgpu::Kernel& kernel) {
-  std::optional<Suspect> suspect;
   for (const auto& function : kernel.functions) {
     for (const Instruction& in : function->code) {
-      if (in.op == Op::kCall && function->calls[in.target].system != 0 &&
-          static_cast<vgpu::SystemCall>(function->calls[in.target].system) !=
-              vgpu::SystemCall::kAssertFail) {
-        return std::nullopt;
-      }
-      if (!suspect && DependsOnOrder(*function, in)) suspect = Suspect{function.get(), &in};
+      if (DependsOnOrder(*function, in)) return Suspect{function.get(), &in};
     }
   }
-  return suspect;
+  return std::nullopt;
+}
+
+// What a kernel prints or allocates would be there twice.
+bool CanRunAgain(const vgpu::Kernel& kernel) {
+  for (const auto& function : kernel.functions) {
+    for (const vgpu::CallSite& call : function->calls) {
+      const auto system = static_cast<vgpu::SystemCall>(call.system);
+      if (call.system != 0 && system != vgpu::SystemCall::kAssertFail) return false;
+    }
+  }
+  return true;
 }
 
 // The bytes of all memory that a kernel may write.
@@ -186,13 +190,15 @@ Spread Measure(const Image& image, const vgpu::DeviceMemory& memory) {
 
 }  // namespace
 
+bool MayDependOnOrder(const vgpu::Kernel& kernel) { return FindSuspect(kernel).has_value(); }
+
 Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
                                                  const vgpu::LaunchRequest& request,
                                                  FindingSink& sink,
                                                  const DeterminismLimits& limits) {
   KS_TRY(const vgpu::Kernel* kernel, request.module->Prepare(request.entry));
   const std::optional<Suspect> suspect = FindSuspect(*kernel);
-  if (!suspect) return gpu.Launch(request);
+  if (!suspect || !CanRunAgain(*kernel)) return gpu.Launch(request);
   const std::optional<Image> before = Image::Take(gpu.memory(), limits.bytes);
   KS_TRY(vgpu::LaunchResult result, gpu.Launch(request));
   if (!before || result.fault || result.statistics.warp_instructions > limits.instructions) {
@@ -201,24 +207,28 @@ Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
   if (limits.may_repeat && !limits.may_repeat()) return result;
   const std::optional<Image> after = Image::Take(gpu.memory(), limits.bytes);
   if (!after) return result;
-  // Backwards, then two that jump about.
-  constexpr uint64_t kSchedules[] = {1, 2, 6};
   Spread spread;
   std::optional<Place> writer;
-  for (const uint64_t schedule : kSchedules) {
+  uint64_t spent = 0;
+  const auto repeat = [&](uint64_t schedule, vgpu::Observer* observer) {
     before->PutBack(gpu.memory());
     vgpu::LaunchRequest again = request;
     again.schedule = schedule;
-    Watch watch(spread.allocation.address + spread.offset, request.entry);
-    again.observer = spread.words > 0 ? &watch : nullptr;
+    again.observer = observer;
     const auto repeated = gpu.Launch(again);
     // A kernel that waits for blocks of lower number may not end in another order; its own run did.
-    if (!repeated.ok() || repeated->fault) continue;
-    if (spread.words > 0) {
-      writer = watch.place();
-      break;
-    }
+    if (!repeated.ok() || repeated->fault) return false;
+    spent += repeated->statistics.warp_instructions;
+    return true;
+  };
+  for (uint64_t schedule = 1; schedule <= limits.orders; ++schedule) {
+    if (schedule > 2 && spent > limits.budget) break;
+    if (!repeat(schedule, nullptr)) continue;
     spread = Measure(*after, gpu.memory());
+    if (spread.words == 0) continue;
+    Watch watch(spread.allocation.address + spread.offset, request.entry);
+    if (repeat(schedule, &watch)) writer = watch.place();
+    break;
   }
   after->PutBack(gpu.memory());
   if (spread.words == 0) return result;

@@ -18,10 +18,17 @@ namespace kernelsmith::checkers {
 struct DeterminismLimits {
   uint64_t bytes = uint64_t{512} << 20;        // of all allocations: they are copied twice
   uint64_t instructions = uint64_t{50} << 20;  // of warps, in the first run
+  // Sums of a few numbers come out the same in most orders: many are tried, until one differs or
+  // so many instructions of warps went into it. Two are tried in any case.
+  uint64_t orders = 12;
+  uint64_t budget = uint64_t{8} << 20;
   // Asked after the first run: false if something else used the memory meanwhile. From then on
   // until the end nothing else may.
   std::function<bool()> may_repeat;
 };
+
+// Whether the kernel has any instruction by which the order of threads may show.
+bool MayDependOnOrder(const vgpu::Kernel& kernel);
 
 // As gpu.Launch(request); memory and the result are those of that run. Nothing else may use the
 // memory meanwhile; see DeterminismLimits::may_repeat.

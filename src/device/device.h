@@ -50,6 +50,7 @@ struct RunLaunch {
   size_t step = 0;
   std::string kernel;
   vgpu::LaunchStatistics statistics;
+  bool may_depend_on_order = false;      // it has atomics or the like (checkers/determinism.h)
   std::chrono::nanoseconds duration{0};  // of the simulation, not of a GPU
 };
 

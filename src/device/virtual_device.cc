@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "checkers/determinism.h"
 #include "device/device.h"
 #include "plan/library.h"
 #include "ptx/ptx.h"
@@ -153,9 +154,11 @@ class PlanRun {
                         .observer = observed ? request_.observer : nullptr,
                         .schedule = request_.schedule}));
     if (observed && !preparing_) {
+      KS_TRY(const vgpu::Kernel* kernel, module_->Prepare(launch.kernel));
       outcome_.launches.push_back({.step = number,
                                    .kernel = launch.kernel,
                                    .statistics = result.statistics,
+                                   .may_depend_on_order = checkers::MayDependOnOrder(*kernel),
                                    .duration = std::chrono::steady_clock::now() - start});
     }
     if (result.fault) {

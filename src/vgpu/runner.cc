@@ -13,6 +13,9 @@ namespace {
 
 // Rounds over all warps before a block that does make progress gives way nevertheless.
 constexpr int kRoundsPerTurn = 256;
+// In schedules that interleave: blocks that take turns although none waits for another. As many as
+// show what comes of it; every one costs its memory.
+constexpr size_t kInterleavedBlocks = 8;
 
 }  // namespace
 
@@ -78,7 +81,10 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     stalled = outcome == BlockOutcome::kSpinning && !launch_.progress ? stalled + 1 : 0;
     std::rotate(resident_.begin(), resident_.begin() + 1, resident_.end());
     // Blocks of a cluster wait for one another as a matter of course: first let all of them try.
-    const bool wanted = blocks_each == 1 || stalled >= resident_.size();
+    bool wanted = blocks_each == 1 || stalled >= resident_.size();
+    if (Interleaves(launch_.request.schedule) && stalled == 0) {
+      wanted &= resident_.size() < kInterleavedBlocks;
+    }
     const auto number = wanted && resident_.size() < limit ? take() : std::nullopt;
     if (number) {
       StartNext(blocks_.At(*number));
@@ -278,7 +284,8 @@ Runner::BlockOutcome Runner::RunBlock(Block& block) {
   if (compiled_ != nullptr && block.fresh) {
     if (const auto outcome = RunTogether(block)) return *outcome;
   }
-  for (int round = 0; round < kRoundsPerTurn; ++round) {
+  const int rounds = Interleaves(launch_.request.schedule) ? 1 : kRoundsPerTurn;
+  for (int round = 0; round < rounds; ++round) {
     bool ran = false;
     bool progress = false;
     for (uint64_t turn = 0; turn < block.warps.size(); ++turn) {

@@ -12,34 +12,14 @@
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "vgpu/jit/abi.h"
+#include "vgpu/turn_order.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu {
-
-// The order of `count` things in a schedule: i -> (i * step + first) mod count, which takes each
-// once.
-struct TurnOrder {
-  uint64_t count = 1;
-  uint64_t step = 1;
-  uint64_t first = 0;
-
-  TurnOrder(uint64_t count, uint64_t schedule) : count(count) {
-    if (schedule == 0 || count < 2) return;
-    // Odd numbers go backwards: the order that differs most. The others jump about.
-    step =
-        schedule % 2 == 1 ? count - 1 : static_cast<uint64_t>(static_cast<double>(count) * 0.618);
-    while (step == 0 || std::gcd(step, count) != 1) ++step;
-    first = schedule % 2 == 1 ? count - 1 : schedule / 2 % count;
-  }
-  uint64_t At(uint64_t i) const {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(i) * step + first) % count);
-  }
-};
 
 class Runner;
 

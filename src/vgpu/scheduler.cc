@@ -10,6 +10,7 @@
 #include <bit>
 #include <utility>
 
+#include "vgpu/turn_order.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu {
@@ -88,6 +89,10 @@ bool BackEdge(Warp& w) {
   ++w.back_edges;
   if (w.waited) {
     w.same_waits = w.wait_hash == w.last_wait_hash ? w.same_waits + 1 : 0;
+    // It got something new twice: a loop with atomics, in which others may well come in between.
+    if (Interleaves(w.launch->request.schedule) && w.same_waits == 0 && w.last_wait_hash != 0) {
+      w.back_edges = kBackEdgesPerTurn;
+    }
     w.last_wait_hash = w.wait_hash;
     w.wait_hash = 0;
     w.waited = false;

@@ -1,4 +1,4 @@
-// atom and red. Lanes take their turn in ascending order (descending in odd schedules). Memory may
+// atom and red. Lanes take their turn in ascending order (others in other schedules). Memory may
 // be shared with host threads and with other launches, so every operation is one of the host's
 // atomics.
 
@@ -9,6 +9,7 @@
 #include "vgpu/math/arith.h"
 #include "vgpu/math/compare.h"
 #include "vgpu/math/integer.h"
+#include "vgpu/turn_order.h"
 
 namespace kernelsmith::vgpu {
 
@@ -147,10 +148,10 @@ void Atom(Warp& w, const Instruction& in, uint32_t mask) {
   const T* b = w.Lanes<T>(in.b);
   const T* c = in.c.exists() ? w.Lanes<T>(in.c) : b;
   T* d = in.d.exists() ? w.Lanes<T>(in.d) : nullptr;
-  const bool descending = w.launch->request.schedule % 2 == 1;
-  for (uint32_t rest = mask; rest != 0;) {
-    const int i = descending ? 31 - std::countl_zero(rest) : std::countr_zero(rest);
-    rest &= ~(1u << i);
+  const LaneOrder order(w.launch->request.schedule);
+  for (int turn = 0; turn < kWarpSize; ++turn) {
+    const int i = order.At(turn);
+    if ((mask >> i & 1) == 0) continue;
     // d may be the register of b or c: read before the result is stored.
     const T mine = b[i];
     T old;
@@ -181,8 +182,10 @@ void AtomVector(Warp& w, const Instruction& in, uint32_t mask) {
                  host)) {
     return;
   }
-  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-    const int i = std::countr_zero(rest);
+  const LaneOrder order(w.launch->request.schedule);
+  for (int turn = 0; turn < kWarpSize; ++turn) {
+    const int i = order.At(turn);
+    if ((mask >> i & 1) == 0) continue;
     T old[8];
     for (int e = 0; e < width; ++e) {
       const T mine = w.Lanes<T>(list[e])[i];
