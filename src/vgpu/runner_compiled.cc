@@ -156,6 +156,13 @@ jit::Outcome Runner::RunCode(Warp& w, CompiledWarp& compiled, uint32_t entry) {
       w.lane_pc.fill(compiled.exit_pc);
       w.entries = nullptr;
       break;
+    case jit::Outcome::kGiveWayParted:
+      w.entries = nullptr;
+      [[fallthrough]];
+    case jit::Outcome::kLeaveParted:
+      compiled.state = CompiledWarp::State::kInterpreted;
+      std::copy(std::begin(compiled.lane_pc), std::end(compiled.lane_pc), w.lane_pc.begin());
+      break;
     case jit::Outcome::kMismatch:
       w.skip_entry = true;
       break;

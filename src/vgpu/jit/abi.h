@@ -44,14 +44,17 @@ struct WarpContext {
   uint64_t local_window = 0;
   const uint32_t* special = nullptr;
   uint32_t warp_index = 0;
-  uint32_t exit_pc = 0;  // where the interpreter goes on, or the barrier
+  uint32_t exit_pc = 0;       // where the interpreter goes on, or the barrier
+  uint32_t lane_pc[32] = {};  // where it goes on if lanes have parted
 };
 
 enum class Outcome : uint32_t {
-  kDone,      // all lanes exited
-  kBarrier,   // all lanes are at the barrier exit_pc; state in `save`
-  kLeave,     // the interpreter goes on at exit_pc; state in `registers`
-  kGiveWay,   // the same, after so many back edges that the loop may be waiting for somebody
+  kDone,         // all lanes exited
+  kBarrier,      // all lanes are at the barrier exit_pc; state in `save`
+  kLeave,        // the interpreter goes on at exit_pc; state in `registers`
+  kGiveWay,      // the same, after so many back edges that the loop may be waiting for somebody
+  kLeaveParted,  // as kLeave, every lane at its own lane_pc
+  kGiveWayParted,
   kFault,     // the launch failed
   kMismatch,  // the state in `registers` is none that compiled code can go on from; nothing was
               // done

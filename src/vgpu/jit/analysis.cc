@@ -77,6 +77,7 @@ Analysis::Analysis(const Function& function, Dim3 block) : function_(function), 
     if (block.x == 8) groups_ = 4;
   }
   FindBlocks();
+  FindJoins();
   FindWebs();
   FindShapes();
 }

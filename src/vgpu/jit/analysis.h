@@ -1,9 +1,9 @@
 // What the code generator must know about a function before it emits anything: blocks, which
 // registers live where, and the shape of every value over the lanes of a warp.
 //
-// Compiled code runs warps whose 32 lanes are all at the same place; as soon as lanes part, the
-// interpreter takes over. So a value computed from values that are equal in all lanes is equal in
-// all lanes, whatever the control flow: shapes need no theory of divergence.
+// A value computed from values that are equal in all lanes that are at the same place is equal in
+// these lanes, whatever the control flow: shapes need no theory of divergence. Where lanes that
+// went different ways meet again, the code checks that what they bring fits (codegen_parted.cc).
 #pragma once
 
 #include <array>
@@ -76,6 +76,20 @@ class Analysis {
   int group_lanes() const { return 32 / groups_; }
   bool has_waits() const { return has_waits_; }
 
+  // ---- where lanes part
+  // The block where lanes that part at the end of `block` meet again: its nearest post-dominator.
+  // kEnd: they exit before that.
+  static constexpr uint32_t kEnd = ~0u;
+  uint32_t JoinOf(uint32_t block) const { return joins_[block]; }
+  // What lies between the end of `block` and that join.
+  struct Detour {
+    std::vector<bool> blocks;       // by block
+    std::vector<uint32_t> written;  // webs, sorted
+    uint32_t instructions = 0;
+    bool compilable = true;  // no barriers, calls or instructions that bring lanes together
+  };
+  Detour DetourOf(uint32_t block) const;
+
   uint32_t ReadWeb(uint32_t pc, Operand operand) const;
   uint32_t WriteWeb(uint32_t pc, Operand operand) const;
   // Values that live before the instruction.
@@ -104,6 +118,7 @@ class Analysis {
   void FindBlocks();
   void FindWebs();
   void FindShapes();
+  void FindJoins();
   Shape SpecialShape(Operand operand) const;
   bool RawResult(uint32_t pc, const Instruction& in) const;
   Shape Normal(int64_t stride) const;
@@ -115,6 +130,7 @@ class Analysis {
   bool has_waits_ = false;
   std::vector<CodeBlock> blocks_;
   std::vector<uint32_t> block_of_;
+  std::vector<uint32_t> joins_;                // by block
   std::vector<std::vector<Touched>> touched_;  // by pc
   std::vector<Web> webs_;
 };

@@ -274,6 +274,10 @@ llvm::Value* CodeGenerator::AllTrue(llvm::Value* mask) {
   return builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask));
 }
 
+llvm::Value* CodeGenerator::LanesOf(llvm::Value* bits) {
+  return builder_.CreateBitCast(bits, VectorOf(builder_.getInt1Ty()));
+}
+
 llvm::Value* CodeGenerator::MaskBits(const Value& predicate) {
   if (predicate.shape.uniform()) {
     return builder_.CreateSExt(predicate.part[0], builder_.getInt32Ty());
@@ -300,6 +304,14 @@ BasicBlock* CodeGenerator::LeaveBlock(Outcome outcome) {
   BasicBlock* block = NewBlock("leave");
   builder_.SetInsertPoint(block);
   llvm::Value* registers = Registers();
+  if (parted_ != nullptr) {
+    llvm::Value* running = RunningBits();
+    for (const LiveValue& value : analysis_.LiveBefore(pc_)) {
+      StoreLanes(registers, value, Expand(LoadWeb(value.web)), running);
+    }
+    LeaveParted(registers, pc_, outcome);
+    return block;
+  }
   for (const LiveValue& value : analysis_.LiveBefore(pc_)) StoreRegister(registers, value);
   builder_.CreateStore(
       builder_.getInt32(pc_),
@@ -458,11 +470,13 @@ void CodeGenerator::Run() {
   builder_.CreateStore(builder_.getInt32(0), back_edges_);
   for (size_t b = 0; b < analysis_.blocks().size(); ++b) blocks_.push_back(NewBlock("b"));
   EmitEntries();
-  for (uint32_t b = 0; b < blocks_.size(); ++b) EmitBlock(b);
+  for (uint32_t b = 0; b < blocks_.size(); ++b) {
+    builder_.SetInsertPoint(blocks_[b]);
+    EmitBlock(b);
+  }
 }
 
 void CodeGenerator::EmitBlock(uint32_t b) {
-  builder_.SetInsertPoint(blocks_[b]);
   const CodeBlock& block = analysis_.blocks()[b];
   if (!block.reachable) {
     builder_.CreateUnreachable();
@@ -476,12 +490,18 @@ void CodeGenerator::EmitBlock(uint32_t b) {
     }
     EmitInstruction();
   }
-  builder_.CreateBr(blocks_[b + 1]);
+  builder_.CreateBr(Go(b + 1));
 }
 
 // Everything but branches, calls, exits and barriers.
 void CodeGenerator::EmitInstruction() {
   const bool guarded = analysis_.Guarded(*in_);
+  if (in_->control && parted_ != nullptr) {
+    // Lanes that come together: DetourOf keeps these out of detours, but for calls that end them.
+    builder_.CreateBr(LeaveBlock());
+    builder_.SetInsertPoint(NewBlock("never"));
+    return;
+  }
   if (in_->control && guarded) {
     // Lanes that come together: all or none, or the interpreter sorts it out.
     llvm::Value* bits = MaskBits(Guard(*in_));
@@ -506,9 +526,9 @@ void CodeGenerator::EmitInstruction() {
   } else if (analysis_.IsNative(*in_)) {
     EmitNative();
   } else if (!guarded) {
-    EmitHandler(builder_.getInt32(kFullMask));
+    EmitHandler(RunningBits());
   } else {
-    llvm::Value* bits = MaskBits(Guard(*in_));
+    llvm::Value* bits = builder_.CreateAnd(MaskBits(Guard(*in_)), RunningBits());
     BasicBlock* some = NewBlock("some");
     BasicBlock* after = NewBlock("after");
     builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(0)), after, some);
@@ -561,12 +581,7 @@ void CodeGenerator::EmitHandler(llvm::Value* mask) {
       lanes = builder_.CreateAlignedLoad(vector, place, llvm::Align(32));
     }
     // A load through the handler may have a result that is known to be uniform.
-    Value value{analysis_.webs()[web].shape, {}};
-    for (size_t g = 0; g < storage_[web].size(); ++g) {
-      value.part.push_back(
-          value.shape.varying() ? lanes : builder_.CreateExtractElement(lanes, g * group_lanes_));
-    }
-    StoreWeb(web, value);
+    StoreWeb(web, FromLanes(lanes, analysis_.webs()[web].shape, mask, nullptr));
   }
 }
 
@@ -580,26 +595,6 @@ void CodeGenerator::CountBackEdge(uint32_t target) {
   Cold(builder_.CreateICmpUGT(count, builder_.getInt32(most)), LeaveBlock(Outcome::kGiveWay),
        go_on);
   builder_.SetInsertPoint(go_on);
-}
-
-void CodeGenerator::EmitBranch() {
-  CountBackEdge(in_->target);
-  BasicBlock* target = blocks_[analysis_.block_of(in_->target)];
-  if (!analysis_.Guarded(*in_)) {
-    builder_.CreateBr(target);
-    return;
-  }
-  BasicBlock* after = blocks_[analysis_.block_of(pc_) + 1];
-  const Value guard = Guard(*in_);
-  if (guard.shape.uniform()) {
-    builder_.CreateCondBr(guard.part[0], target, after);
-    return;
-  }
-  llvm::Value* bits = MaskBits(guard);
-  BasicBlock* not_all = NewBlock("not_all");
-  builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask)), target, not_all);
-  builder_.SetInsertPoint(not_all);
-  Cold(builder_.CreateICmpNE(bits, builder_.getInt32(0)), LeaveBlock(), after);
 }
 
 void CodeGenerator::EmitBarrier() {
@@ -628,28 +623,30 @@ void CodeGenerator::EmitBarrier() {
 }
 
 void CodeGenerator::EmitControl() {
+  const uint32_t after = analysis_.block_of(pc_) + 1;
   switch (in_->op) {
-    case Op::kBra:
-      return EmitBranch();
+    case Op::kBra: {
+      CountBackEdge(in_->target);
+      const uint32_t target = analysis_.block_of(in_->target);
+      if (!analysis_.Guarded(*in_)) {
+        builder_.CreateBr(Go(target));
+        return;
+      }
+      return EmitPart(Guard(*in_), target, after);
+    }
     case Op::kBarrier:
       return EmitBarrier();
     case Op::kRet:
-    case Op::kExit: {
-      if (!analysis_.Guarded(*in_)) return Return(Outcome::kDone);
-      llvm::Value* bits = MaskBits(Guard(*in_));
-      BasicBlock* not_none = NewBlock("not_none");
-      BasicBlock* done = NewBlock("done");
-      builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(0)),
-                            blocks_[analysis_.block_of(pc_) + 1], not_none);
-      builder_.SetInsertPoint(not_none);
-      Cold(builder_.CreateICmpNE(bits, builder_.getInt32(kFullMask)), LeaveBlock(), done);
-      builder_.SetInsertPoint(done);
-      return Return(Outcome::kDone);
-    }
+    case Op::kExit:
+      if (!analysis_.Guarded(*in_)) {
+        builder_.CreateBr(Go(Analysis::kEnd));
+        return;
+      }
+      return EmitPart(Guard(*in_), Analysis::kEnd, after);
     case Op::kCall:
-      if (function_.calls[in_->target].system != 0) {
+      if (function_.calls[in_->target].system != 0 && parted_ == nullptr) {
         EmitInstruction();
-        builder_.CreateBr(blocks_[analysis_.block_of(pc_) + 1]);
+        builder_.CreateBr(Go(after));
         return;
       }
       [[fallthrough]];

@@ -1,5 +1,6 @@
 // From the kernel IR to LLVM IR: one function that runs a warp whose 32 lanes are all at the same
-// place. See abi.h for how it is entered and left, analysis.h for shapes.
+// place when it is entered. See abi.h for how it is entered and left, analysis.h for shapes,
+// codegen_parted.cc for what happens where lanes part.
 //
 // f32 instructions give NaN one bit pattern. Compiled code does not bother while a value goes from
 // one f32 instruction to the next: such *raw* values are made canonical where their bits can be
@@ -25,6 +26,33 @@ inline constexpr unsigned kLanes = 32;
 struct Value {
   Shape shape;
   llvm::SmallVector<llvm::Value*, 4> part;
+};
+
+// Where lanes that parted meet again.
+struct Join {
+  uint32_t block = 0;  // Analysis::kEnd: they have exited
+  // What they bring: the values of webs that were written on the way, lane by lane.
+  std::map<uint32_t, llvm::AllocaInst*> arriving;
+};
+
+// Lanes that run apart from the others of their warp, on copies of the blocks up to the join.
+// Values have their shapes among these lanes; only memory accesses and the way into the join need
+// the mask.
+struct Parted {
+  Parted* outer = nullptr;
+  Join* join = nullptr;
+  llvm::AllocaInst* lanes = nullptr;  // i32: those that run
+  // Lanes that have not begun their own way yet (i32, may be null), where they wait, and the values
+  // of webs that the running lanes may overwrite.
+  llvm::AllocaInst* waiting = nullptr;
+  uint32_t waiting_block = 0;
+  std::map<uint32_t, llvm::SmallVector<llvm::AllocaInst*, 4>> kept;
+  llvm::BasicBlock* done = nullptr;  // no lane is left
+  std::map<uint32_t, llvm::BasicBlock*> copies;
+  std::vector<uint32_t> work;
+  llvm::BasicBlock* leave = nullptr;  // stores the state of lanes that do not run, and returns
+  llvm::PHINode* leave_pc = nullptr;
+  llvm::PHINode* leave_outcome = nullptr;
 };
 
 class CodeGenerator {
@@ -62,6 +90,7 @@ class CodeGenerator {
   llvm::Value* Registers();
   void StoreRegister(llvm::Value* registers, const LiveValue& value);
   llvm::Value* AllTrue(llvm::Value* mask);
+  llvm::Value* LanesOf(llvm::Value* bits);
   llvm::Value* MaskBits(const Value& predicate);
   Value Guard(const Instruction& in);
   llvm::BasicBlock* NewBlock(const char* name);
@@ -74,11 +103,30 @@ class CodeGenerator {
   void EmitBlock(uint32_t block);
   void EmitInstruction();
   void EmitControl();
-  void EmitBranch();
   void EmitBarrier();
   void EmitHandler(llvm::Value* mask);
   uint32_t SaveSlot(uint32_t web);
   void CountBackEdge(uint32_t target);
+
+  // ---- codegen_parted.cc: lanes that part and meet again
+  llvm::AllocaInst* Slot(llvm::Type* type);
+  // The code of a block for the lanes that run now; Analysis::kEnd: they exit.
+  llvm::BasicBlock* Go(uint32_t block);
+  // Ends the block: lanes whose guard holds go to `target`, others to `after`.
+  void EmitPart(const Value& guard, uint32_t target, uint32_t after);
+  void EmitDetour(llvm::Value* take, llvm::Value* stay, uint32_t target, uint32_t after);
+  void EmitArm(Parted& arm, uint32_t first);
+  void Meet(const Join& join);
+  void Arrive(llvm::Value* bits);
+  // The lanes that run, as bits.
+  llvm::Value* RunningBits();
+  // A value of this shape from its lanes, of which only those of `bits` count; `fits`: they have
+  // that shape.
+  Value FromLanes(llvm::Value* lanes, Shape shape, llvm::Value* bits, llvm::Value** fits);
+  void StoreLanes(llvm::Value* registers, const LiveValue& value, llvm::Value* lanes,
+                  llvm::Value* bits);
+  void LeaveParted(llvm::Value* registers, uint32_t pc, Outcome outcome);
+  void EmitLeaveTail(Parted& parted, llvm::Value* registers);
 
   // ---- codegen_ops.cc: arithmetic
   void EmitNative();
@@ -109,14 +157,24 @@ class CodeGenerator {
   // ---- codegen_memory.cc
   void EmitAccess();
   Value Address();
-  void EmitLoad(const Value& address, llvm::Value* delta);
-  void EmitStore(const Value& address, llvm::Value* delta);
+  // `bits`: the lanes that access; null: all.
+  void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
+  void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits);
   llvm::Value* Host(llvm::Value* address, llvm::Value* delta, int64_t offset = 0);
   // Whether `test` holds for the lowest address of every group, or of every lane.
-  llvm::Value* ForAll(const Value& address, const std::function<llvm::Value*(llvm::Value*)>& test);
+  llvm::Value* ForAll(const Value& address, llvm::Value* bits,
+                      const std::function<llvm::Value*(llvm::Value*)>& test);
   int64_t Spread(const Value& address) const;
+  struct Extent {
+    llvm::Value* low = nullptr;
+    llvm::Value* spread = nullptr;
+  };
+  Extent ExtentOf(const Value& address, llvm::Value* bits);
+  llvm::Value* AllLanes();
+  llvm::Value* Repeat(llvm::Value* mask, unsigned times);
   // The address and size of all that the warp accesses.
-  std::pair<llvm::Value*, llvm::Value*> Range(const Value& address, uint32_t total);
+  std::pair<llvm::Value*, llvm::Value*> Range(const Value& address, uint32_t total,
+                                              llvm::Value* bits);
   bool Contiguous(const Value& address) const;
 
   const CompileRequest& request_;
@@ -132,6 +190,7 @@ class CodeGenerator {
   llvm::Value* warp_ = nullptr;  // WarpContext*
   llvm::BasicBlock* start_ = nullptr;
   llvm::BasicBlock* fault_ = nullptr;
+  llvm::BasicBlock* end_ = nullptr;
   std::vector<llvm::BasicBlock*> blocks_;
   std::vector<llvm::SmallVector<llvm::AllocaInst*, 4>> storage_;  // by web
   llvm::AllocaInst* back_edges_ = nullptr;
@@ -141,6 +200,9 @@ class CodeGenerator {
   bool needs_registers_ = false;
   std::vector<int32_t> entry_of_pc_;
 
+  Parted* parted_ = nullptr;  // null: all lanes run
+  uint32_t depth_ = 0;        // of it
+  uint32_t copied_ = 0;       // instructions in copies of blocks
   uint32_t pc_ = 0;
   const Instruction* in_ = nullptr;
 };

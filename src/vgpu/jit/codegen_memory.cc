@@ -4,6 +4,8 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 #include "vgpu/jit/codegen.h"
 #include "vgpu/warp.h"
 
@@ -44,9 +46,35 @@ int64_t CodeGenerator::Spread(const Value& address) const {
                                 : 0;
 }
 
-llvm::Value* CodeGenerator::ForAll(const Value& address,
+// The lane in which the lowest address of the lanes of `bits` is, and how much higher the highest
+// one is. Affine addresses in one group.
+CodeGenerator::Extent CodeGenerator::ExtentOf(const Value& address, llvm::Value* bits) {
+  llvm::Type* i32 = builder_.getInt32Ty();
+  llvm::Type* i64 = builder_.getInt64Ty();
+  const int64_t stride = address.shape.affine() ? address.shape.stride : 0;
+  if (stride == 0) return {address.part[0], builder_.getInt64(0)};
+  llvm::Value* first =
+      builder_.CreateIntrinsic(llvm::Intrinsic::cttz, {i32}, {bits, builder_.getTrue()});
+  llvm::Value* above =
+      builder_.CreateIntrinsic(llvm::Intrinsic::ctlz, {i32}, {bits, builder_.getTrue()});
+  llvm::Value* last = builder_.CreateSub(builder_.getInt32(kLanes - 1), above);
+  llvm::Value* lowest = builder_.CreateZExt(stride > 0 ? first : last, i64);
+  llvm::Value* count = builder_.CreateZExt(builder_.CreateSub(last, first), i64);
+  const auto size = static_cast<uint64_t>(std::abs(stride));
+  return {builder_.CreateAdd(
+              address.part[0],
+              builder_.CreateMul(lowest, builder_.getInt64(static_cast<uint64_t>(stride)))),
+          builder_.CreateMul(count, builder_.getInt64(size))};
+}
+
+llvm::Value* CodeGenerator::ForAll(const Value& address, llvm::Value* bits,
                                    const std::function<llvm::Value*(llvm::Value*)>& test) {
-  if (address.shape.varying()) return AllTrue(test(address.part[0]));
+  if (address.shape.varying()) {
+    llvm::Value* each = test(address.part[0]);
+    if (bits != nullptr) each = builder_.CreateOr(each, builder_.CreateNot(LanesOf(bits)));
+    return AllTrue(each);
+  }
+  if (bits != nullptr) return test(ExtentOf(address, bits).low);
   const int64_t spread = Spread(address);
   llvm::Value* all = nullptr;
   for (llvm::Value* first : address.part) {
@@ -59,12 +87,24 @@ llvm::Value* CodeGenerator::ForAll(const Value& address,
   return all;
 }
 
-std::pair<llvm::Value*, llvm::Value*> CodeGenerator::Range(const Value& address, uint32_t total) {
+std::pair<llvm::Value*, llvm::Value*> CodeGenerator::Range(const Value& address, uint32_t total,
+                                                           llvm::Value* bits) {
   llvm::Value* low = nullptr;
   llvm::Value* high = nullptr;
   if (address.shape.varying()) {
-    low = builder_.CreateIntMinReduce(address.part[0], false);
-    high = builder_.CreateIntMaxReduce(address.part[0], false);
+    llvm::Value* lanes = address.part[0];
+    llvm::Value* lowest = lanes;
+    llvm::Value* highest = lanes;
+    if (bits != nullptr) {
+      lowest = builder_.CreateSelect(LanesOf(bits), lanes, Const(lanes, ~uint64_t{0}));
+      highest = builder_.CreateSelect(LanesOf(bits), lanes, Const(lanes, 0));
+    }
+    low = builder_.CreateIntMinReduce(lowest, false);
+    high = builder_.CreateIntMaxReduce(highest, false);
+  } else if (bits != nullptr) {
+    const Extent extent = ExtentOf(address, bits);
+    low = extent.low;
+    high = builder_.CreateAdd(extent.low, extent.spread);
   } else {
     const int64_t spread = Spread(address);
     for (llvm::Value* first : address.part) {
@@ -100,20 +140,25 @@ void CodeGenerator::EmitAccess() {
   const Instruction& in = *in_;
   BasicBlock* after = NewBlock("accessed");
   BasicBlock* slow = NewBlock("slow");
-  llvm::Value* mask = builder_.getInt32(kFullMask);
+  // The lanes that access; null: all.
+  llvm::Value* bits = parted_ == nullptr ? nullptr : RunningBits();
   if (analysis_.Guarded(in)) {
     const Value guard = Guard(in);
-    mask = MaskBits(guard);
     BasicBlock* some = NewBlock("some");
-    builder_.CreateCondBr(builder_.CreateICmpEQ(mask, builder_.getInt32(0)), after, some);
-    builder_.SetInsertPoint(some);
-    if (!guard.shape.uniform()) {
-      BasicBlock* all = NewBlock("all");
-      builder_.CreateCondBr(builder_.CreateICmpEQ(mask, builder_.getInt32(kFullMask)), all, slow);
-      builder_.SetInsertPoint(all);
+    if (guard.shape.uniform()) {
+      builder_.CreateCondBr(guard.part[0], some, after);
+    } else {
+      llvm::Value* own = MaskBits(guard);
+      bits = bits == nullptr ? own : builder_.CreateAnd(bits, own);
+      builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(0)), after, some);
     }
+    builder_.SetInsertPoint(some);
   }
-  const Value address = Address();
+  Value address = Address();
+  // With a part of the lanes a group may have none, and no address that can be used.
+  if (bits != nullptr && groups_ > 1 && !address.shape.uniform()) {
+    address = {kVaryingShape, {Expand(address)}};
+  }
   const uint32_t total = uint32_t{in.bytes} * in.width;
   llvm::Type* i64 = builder_.getInt64Ty();
   llvm::Value* delta = nullptr;
@@ -126,7 +171,7 @@ void CodeGenerator::EmitAccess() {
   };
   const auto aligned = [&]() -> llvm::Value* {
     if (total == 1) return builder_.getTrue();
-    return ForAll(address, [&](llvm::Value* a) {
+    return ForAll(address, bits, [&](llvm::Value* a) {
       return builder_.CreateICmpEQ(builder_.CreateAnd(a, Const(a, total - 1)), Const(a, 0));
     });
   };
@@ -139,14 +184,17 @@ void CodeGenerator::EmitAccess() {
     delta = builder_.CreateSub(Field(offsetof(WarpContext, parameters_host), i64),
                                Field(offsetof(WarpContext, parameters), i64));
   } else if (in.space == MemorySpace::kShared) {
-    const auto spread = static_cast<uint64_t>(std::abs(Spread(address)));
+    llvm::Value* spread = bits == nullptr || address.shape.varying()
+                              ? builder_.getInt64(static_cast<uint64_t>(std::abs(Spread(address))))
+                              : ExtentOf(address, bits).spread;
     if (in.address == AddressBase::kAbsolute && constant_in(request_.kernel->static_shared_bytes)) {
       builder_.CreateBr(fast);
     } else {
       llvm::Value* size = Field(offsetof(WarpContext, shared_bytes), i64);
-      llvm::Value* inside = ForAll(address, [&](llvm::Value* a) {
+      llvm::Value* reach = builder_.CreateAdd(spread, builder_.getInt64(total));
+      llvm::Value* inside = ForAll(address, bits, [&](llvm::Value* a) {
         const auto like = [&](llvm::Value* x) { return a->getType()->isVectorTy() ? Splat(x) : x; };
-        llvm::Value* end = builder_.CreateAdd(a, Const(a, spread + total));
+        llvm::Value* end = builder_.CreateAdd(a, like(reach));
         return builder_.CreateAnd(builder_.CreateICmpULE(end, like(size)),
                                   builder_.CreateICmpULT(a, like(size)));
       });
@@ -164,7 +212,13 @@ void CodeGenerator::EmitAccess() {
     };
     llvm::Value* low = field(offsetof(Site, low));
     llvm::Value* limit = field(offsetof(Site, limit));
-    llvm::Value* inside = ForAll(address, [&](llvm::Value* a) {
+    if (bits != nullptr && address.shape.affine()) {
+      // The site has room for all lanes; fewer need less.
+      const auto most = static_cast<uint64_t>(std::abs(Spread(address)));
+      limit = builder_.CreateAdd(
+          limit, builder_.CreateSub(builder_.getInt64(most), ExtentOf(address, bits).spread));
+    }
+    llvm::Value* inside = ForAll(address, bits, [&](llvm::Value* a) {
       const auto like = [&](llvm::Value* x) { return a->getType()->isVectorTy() ? Splat(x) : x; };
       return builder_.CreateICmpULT(builder_.CreateSub(a, like(low)), like(limit));
     });
@@ -175,7 +229,7 @@ void CodeGenerator::EmitAccess() {
     builder_.SetInsertPoint(miss);
     builder_.CreateCondBr(straight, search, slow);
     builder_.SetInsertPoint(search);
-    const auto [begin, bytes] = Range(address, total);
+    const auto [begin, bytes] = Range(address, total, bits);
     const auto group = static_cast<uint64_t>(std::abs(Spread(address))) + total;
     llvm::FunctionType* type = llvm::FunctionType::get(
         builder_.getInt1Ty(), {builder_.getPtrTy(), builder_.getPtrTy(), i64, i64, i64}, false);
@@ -192,9 +246,9 @@ void CodeGenerator::EmitAccess() {
   }
   if (delta != nullptr) {
     if (in.op == Op::kLoad) {
-      EmitLoad(address, delta);
+      EmitLoad(address, delta, bits);
     } else {
-      EmitStore(address, delta);
+      EmitStore(address, delta, bits);
     }
     builder_.CreateBr(after);
   } else {
@@ -204,13 +258,25 @@ void CodeGenerator::EmitAccess() {
   if (llvm::pred_empty(slow)) {
     builder_.CreateUnreachable();
   } else {
-    EmitHandler(mask);
+    EmitHandler(bits == nullptr ? builder_.getInt32(kFullMask) : bits);
     builder_.CreateBr(after);
   }
   builder_.SetInsertPoint(after);
 }
 
-void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta) {
+llvm::Value* CodeGenerator::AllLanes() {
+  return llvm::Constant::getAllOnesValue(VectorOf(builder_.getInt1Ty()));
+}
+
+// A mask for `times` elements a lane.
+llvm::Value* CodeGenerator::Repeat(llvm::Value* mask, unsigned times) {
+  if (times == 1) return mask;
+  llvm::SmallVector<int, 128> lanes;
+  for (unsigned i = 0; i < kLanes * times; ++i) lanes.push_back(static_cast<int>(i / times));
+  return builder_.CreateShuffleVector(mask, lanes);
+}
+
+void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits) {
   const Instruction& in = *in_;
   llvm::Type* memory = builder_.getIntNTy(8u * in.bytes);
   llvm::Type* target = builder_.getIntNTy(8u * in.register_bytes);
@@ -221,12 +287,18 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta) {
     llvm::Type* to = Like(x, target);
     return is_signed ? builder_.CreateSExt(x, to) : builder_.CreateZExt(x, to);
   };
-  // Without a guard: it was dealt with before. Stores the result of element e.
+  llvm::Value* mask = bits == nullptr ? nullptr : LanesOf(bits);
+  // Stores the result of element e.
   const auto finish = [&](unsigned e, Value value) {
     const Operand operand = in.list_count > 0 ? function_.list[in.list_first + e] : in.d;
     if (!operand.exists()) return;
     for (llvm::Value*& part : value.part) part = extend(part);
-    StoreWeb(analysis_.WriteWeb(pc_, operand), value);
+    const uint32_t web = analysis_.WriteWeb(pc_, operand);
+    // Lanes whose guard does not hold keep what they have; a guard that all share was dealt with.
+    if (bits != nullptr && analysis_.Guarded(in) && analysis_.webs()[web].shape.varying()) {
+      value = {kVaryingShape, {builder_.CreateSelect(mask, Expand(value), Expand(LoadWeb(web)))}};
+    }
+    StoreWeb(web, value);
   };
   if (address.shape.group_uniform()) {
     for (unsigned e = 0; e < width; ++e) {
@@ -242,8 +314,12 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta) {
   if (Contiguous(address)) {
     llvm::SmallVector<llvm::Value*, 4> rows;
     for (llvm::Value* a : address.part) {
-      rows.push_back(builder_.CreateAlignedLoad(VectorOf(memory, group_lanes_ * width),
-                                                Host(a, delta), align));
+      llvm::Type* row = VectorOf(memory, group_lanes_ * width);
+      if (mask == nullptr) {
+        rows.push_back(builder_.CreateAlignedLoad(row, Host(a, delta), align));
+      } else {
+        rows.push_back(builder_.CreateMaskedLoad(row, Host(a, delta), align, Repeat(mask, width)));
+      }
     }
     for (unsigned e = 0; e < width; ++e) {
       llvm::SmallVector<llvm::Value*, 4> parts;
@@ -266,13 +342,12 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta) {
   for (unsigned e = 0; e < width; ++e) {
     llvm::Value* pointers = Host(lanes, delta, int64_t{in.bytes} * e);
     finish(e, {kVaryingShape,
-               {builder_.CreateMaskedGather(
-                   VectorOf(memory), pointers, align,
-                   llvm::Constant::getAllOnesValue(VectorOf(builder_.getInt1Ty())))}});
+               {builder_.CreateMaskedGather(VectorOf(memory), pointers, align,
+                                            mask == nullptr ? AllLanes() : mask)}});
   }
 }
 
-void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta) {
+void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits) {
   const Instruction& in = *in_;
   llvm::Type* memory = builder_.getIntNTy(8u * in.bytes);
   const llvm::Align align(in.bytes);
@@ -285,7 +360,10 @@ void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta) {
     for (llvm::Value*& part : value.part) part = builder_.CreateTrunc(part, Like(part, memory));
     values.push_back(value);
   }
-  if (address.shape.group_uniform()) {
+  llvm::Value* mask = bits == nullptr ? nullptr : LanesOf(bits);
+  const bool same = std::all_of(values.begin(), values.end(),
+                                [](const Value& value) { return value.shape.uniform(); });
+  if (address.shape.group_uniform() && (mask == nullptr || same)) {
     // All lanes of a group write the same place: the last one stays.
     const auto last_lane = [&](const Value& value, size_t group) -> llvm::Value* {
       if (value.shape.uniform()) return value.part[0];
@@ -325,15 +403,18 @@ void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta) {
         }
         row = builder_.CreateShuffleVector(row, woven);
       }
-      builder_.CreateAlignedStore(row, Host(address.part[g], delta), align);
+      if (mask == nullptr) {
+        builder_.CreateAlignedStore(row, Host(address.part[g], delta), align);
+      } else {
+        builder_.CreateMaskedStore(row, Host(address.part[g], delta), align, Repeat(mask, width));
+      }
     }
     return;
   }
   llvm::Value* lanes = Expand(address);
   for (unsigned e = 0; e < width; ++e) {
     builder_.CreateMaskedScatter(Expand(values[e]), Host(lanes, delta, int64_t{in.bytes} * e),
-                                 align,
-                                 llvm::Constant::getAllOnesValue(VectorOf(builder_.getInt1Ty())));
+                                 align, mask == nullptr ? AllLanes() : mask);
   }
 }
 
