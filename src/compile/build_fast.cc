@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <future>
 #include <system_error>
 
@@ -53,10 +54,27 @@ std::vector<std::string> ClangArguments(const Build& build, const Tool& clang) {
           "-DKERNELSMITH=1"};
 }
 
+// When the headers were written. clang knows what #pragma once left behind by time and size: with
+// headers that are the same but newer it would include them again.
+std::string HeaderTimes(const fs::path& headers) {
+  std::vector<std::string> times;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(headers, error), end; !error && it != end;
+       it.increment(error)) {
+    const auto time = it->last_write_time(error);
+    times.push_back(fmt::format("{} {}\n", it->path().string(), time.time_since_epoch().count()));
+  }
+  std::sort(times.begin(), times.end());
+  std::string all;
+  for (const std::string& each : times) all += each;
+  return all;
+}
+
 // The light headers, precompiled: parsing them is four fifths of clang's time. Made once for each
 // set of headers and version of the tools. Nothing: clang can't.
 std::optional<fs::path> PrecompiledHeaders(const Build& build, const Tool& clang) {
-  std::string everything = build.headers_hash + "\n" + clang.version + "\n" + build.nvcc.version;
+  std::string everything = build.headers_hash + "\n" + clang.version + "\n" + build.nvcc.version +
+                           "\n" + HeaderTimes(build.headers);
   const std::vector<std::string> arguments = ClangArguments(build, clang);
   for (const std::string& argument : arguments) everything += "\n" + argument;
   const fs::path target =

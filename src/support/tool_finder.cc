@@ -185,7 +185,13 @@ std::optional<Tool> ToolFinder::PythonWithTorch() {
   // The metadata, not the package: importing torch takes seconds.
   const std::vector<std::string> ask = {
       "-c", "import importlib.metadata as m; print(m.version('torch'))"};
-  for (const path& place : Places("KERNELSMITH_PYTHON", "python3", {project_ / ".venv" / "bin"})) {
+  // What the set-up made comes first: others cost a start each just to say no, and shims of version
+  // managers half a second.
+  std::vector<path> places = Places("KERNELSMITH_PYTHON", "python3", {project_ / ".venv" / "bin"});
+  if (places.size() > 1 && files_.Exists(project_ / ".venv/bin/python3")) {
+    std::rotate(places.begin(), places.end() - 1, places.end());
+  }
+  for (const path& place : places) {
     const auto answer = FirstThatRuns({place}, ask);
     if (!answer) continue;
     const std::string version = answer->output.substr(0, answer->output.find('\n'));
