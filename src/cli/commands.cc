@@ -12,7 +12,8 @@ constexpr CommandEntry kCommands[] = {
     {"Tasks", AddTasks},        {"Tasks", AddOps},       {"Candidates", AddVerify},
     {"Candidates", AddCompare}, {"Candidates", AddPlan}, {"Candidates", AddMutate},
     {"Candidates", AddMutants}, {"Kernels", AddRun},     {"Kernels", AddSanitize},
-    {"Kernels", AddLaunch},     {"Set-up", AddDoctor},   {"Set-up", AddCompletion},
+    {"Kernels", AddProfile},    {"Kernels", AddLaunch},  {"Set-up", AddDoctor},
+    {"Set-up", AddCompletion},
 };
 
 }  // namespace

@@ -1,9 +1,13 @@
 #include "cli/program.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "cudart/program_file.h"
@@ -89,6 +93,46 @@ Result<std::string> PrepareProgram(Session& session, const std::string& name) {
   Prepend("LD_LIBRARY_PATH", folder.string());
   if (file.has_rpath) Prepend("LD_PRELOAD", (folder / kLibraryName).string());
   return program.string();
+}
+
+Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
+                       bool redirect) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return InternalError(fmt::format("fork: {}", std::strerror(errno)));
+  if (child == 0) {
+    if (redirect) ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    ::execv(program.c_str(), arguments.data());
+    ::_exit(127);
+  }
+  // Ctrl-C is the program's; its report is still wanted.
+  struct sigaction ignore{};
+  struct sigaction old{};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGINT, &ignore, &old);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::sigaction(SIGINT, &old, nullptr);
+  return status;
+}
+
+ScratchFile::ScratchFile() {
+  std::string path = (fs::temp_directory_path() / "kernelsmith-report-XXXXXX").string();
+  const int fd = ::mkstemp(path.data());
+  if (fd >= 0) {
+    ::close(fd);
+    path_ = path;
+  }
+}
+
+ScratchFile::~ScratchFile() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove(path_, ignored);
 }
 
 }  // namespace kernelsmith

@@ -1,7 +1,8 @@
-// Programs that run with our runtime library: `run` and `sanitize`.
+// Programs that run with our runtime library: `run`, `sanitize` and `profile`.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/session.h"
 
@@ -10,5 +11,22 @@ namespace kernelsmith {
 // Checks that the program can run with our library and sets this process's environment so that a
 // program started from now on finds it. The path to execute.
 Result<std::string> PrepareProgram(Session& session, const std::string& name);
+
+// Runs it to its end: the wait status. With `redirect` its standard output goes to standard error.
+Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
+                       bool redirect);
+
+// A file that goes with the object. Its path is empty if there could be none.
+class ScratchFile {
+ public:
+  ScratchFile();
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace kernelsmith

@@ -3,14 +3,10 @@
 // they find comes back through a file, so that a program that crashes has its report too.
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -24,7 +20,6 @@
 namespace kernelsmith {
 namespace {
 
-namespace fs = std::filesystem;
 using checkers::Finding;
 
 struct SanitizeOptions {
@@ -36,56 +31,6 @@ struct SanitizeOptions {
   std::string gpu;
   std::optional<int> watchdog_seconds;
 };
-
-// A file that goes with the object.
-class ScratchFile {
- public:
-  ScratchFile() {
-    std::string path = (fs::temp_directory_path() / "kernelsmith-report-XXXXXX").string();
-    const int fd = ::mkstemp(path.data());
-    if (fd >= 0) {
-      ::close(fd);
-      path_ = path;
-    }
-  }
-  ~ScratchFile() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove(path_, ignored);
-  }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// The wait status of the program. With `redirect` its standard output goes to standard error.
-Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
-                       bool redirect) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) return InternalError(fmt::format("fork: {}", std::strerror(errno)));
-  if (child == 0) {
-    if (redirect) ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    ::execv(program.c_str(), arguments.data());
-    ::_exit(127);
-  }
-  // Ctrl-C is the program's; its report is still wanted.
-  struct sigaction ignore{};
-  struct sigaction old{};
-  ignore.sa_handler = SIG_IGN;
-  ::sigaction(SIGINT, &ignore, &old);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  ::sigaction(SIGINT, &old, nullptr);
-  return status;
-}
 
 // llvm-symbolizer or addr2line: two lines a frame, an empty line between addresses of the former.
 std::vector<std::vector<checkers::HostLine>> SymbolizeWith(ProcessRunner& processes,

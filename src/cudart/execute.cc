@@ -7,6 +7,7 @@
 #include "cudart/checking.h"
 #include "cudart/graph.h"
 #include "cudart/messages.h"
+#include "cudart/profiling.h"
 #include "cudart/runtime.h"
 
 namespace kernelsmith::cudart {
@@ -83,6 +84,12 @@ void Runtime::Execute(const Work& work) {
 }
 
 void Runtime::RunKernel(const KernelWork& work) {
+  vgpu::Observer* observer = nullptr;
+  if (checking_ != nullptr) {
+    observer = &checking_->list();
+  } else if (profiling_ != nullptr) {
+    observer = &profiling_->observer();
+  }
   const Result<vgpu::LaunchResult> result =
       gpu().Launch({.module = work.kernel->module->loaded(),
                     .entry = work.kernel->name,
@@ -92,7 +99,7 @@ void Runtime::RunKernel(const KernelWork& work) {
                     .dynamic_shared_bytes = work.dynamic_shared,
                     .parameters = work.parameters,
                     .cooperative = work.cooperative,
-                    .observer = checking_ != nullptr ? &checking_->list() : nullptr,
+                    .observer = observer,
                     .operation = current_operation()});
   if (!result.ok()) {
     Fail(result.error().kind() == ErrorKind::kUnsupported ? cudaErrorNotSupported

@@ -13,6 +13,7 @@
 #include "cudart/checking.h"
 #include "cudart/graph.h"
 #include "cudart/messages.h"
+#include "cudart/profiling.h"
 #include "cudart/recorder.h"
 
 namespace kernelsmith::cudart {
@@ -107,6 +108,7 @@ cudaError_t Runtime::SetUp() {
   }
   gpu_ = *std::move(gpu);
   if (checking_ != nullptr) checking_->Start(*gpu_);
+  if (recorder_ == nullptr) profiling_ = Profiling::FromEnvironment(*model_, *gpu_);
   limits_[cudaLimitStackSize] = 1024;  // CUDA's default; the engine's own stacks are larger
   limits_[cudaLimitPrintfFifoSize] = size_t{1} << 20;
   limits_[cudaLimitMallocHeapSize] = gpu_->options().heap_bytes;

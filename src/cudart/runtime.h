@@ -32,6 +32,7 @@ namespace kernelsmith::cudart {
 inline constexpr int kGreatestStreamPriority = -5;
 
 class Checking;
+class Profiling;
 class Recorder;
 struct Capture;
 struct GraphNode;
@@ -220,6 +221,7 @@ class Runtime {
   const GpuModel* model_ = nullptr;
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
   std::unique_ptr<Checking> checking_;
+  std::unique_ptr<Profiling> profiling_;  // profiled runs; null otherwise
   std::chrono::milliseconds patience_{1000};
 
   std::recursive_mutex mutex_;

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
@@ -207,7 +208,7 @@ bool NeedsInterpreter(const LaunchState& launch) {
 void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
                  const jit::CompiledKernel& compiled) {
   std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
-  const uint64_t left = launch.request.grid.Count() - next.load();
+  const uint64_t left = launch.Turns() - std::min(next.load(), launch.Turns());
   const bool ordered = OrderMatters(launch) && !launch.options->parallel_atomics;
   uint32_t threads =
       launch.options->threads != 0 ? launch.options->threads : std::thread::hardware_concurrency();
@@ -275,7 +276,7 @@ void RunBlocks(LaunchState& launch, LaunchResult& result) {
     lock.lock();
     compiled.interpreted_ms +=
         std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-    if (launch.fault || next >= launch.request.grid.Count()) return;
+    if (launch.fault || next >= launch.Turns()) return;
   }
   if (!compiled.tried) Compile(launch, compiled, result);
   lock.unlock();
@@ -285,6 +286,41 @@ void RunBlocks(LaunchState& launch, LaunchResult& result) {
   }
   result.compiled = true;
   RunCompiled(launch, next, *compiled.kernel);
+}
+
+// Whether a block may wait for what another block does: then none can be left for later.
+bool BlocksMayWait(const LaunchState& launch) {
+  if (launch.request.cooperative || launch.request.cluster.Count() > 1) return true;
+  for (const auto& function : launch.kernel->functions) {
+    const std::vector<Instruction>& code = function->code;
+    size_t loops_to = code.size();  // the first instruction that the code behind can go back to
+    for (size_t i = code.size(); i-- > 0;) {
+      const Instruction& in = code[i];
+      if (in.op == Op::kBra) loops_to = std::min<size_t>(loops_to, in.target);
+      if (in.op == Op::kBrxIdx) loops_to = 0;
+      // Functions may be called in a loop.
+      if (in.waits && (loops_to <= i || function.get() != launch.kernel->entry)) return true;
+    }
+  }
+  return false;
+}
+
+// The blocks that the observer chose, then the others without it.
+void RunChosen(LaunchState& launch, LaunchResult& result) {
+  launch.chosen_blocks = launch.choice.blocks.size();
+  std::atomic<uint64_t> next{0};
+  const std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
+  Runner(launch, next, nullptr).Run(last, std::nullopt);
+  launch.choice.blocks.resize(std::min<uint64_t>(next.load(), launch.chosen_blocks));
+  launch.chosen_blocks = 0;
+  if (launch.fault || !launch.choice.run_others) return;
+  std::sort(launch.choice.blocks.begin(), launch.choice.blocks.end());
+  launch.other_blocks = true;
+  Observer* const observer = std::exchange(launch.observer, nullptr);
+  const uint32_t interests = std::exchange(launch.interests, 0u);
+  if (launch.Turns() > 0) RunBlocks(launch, result);
+  launch.observer = observer;
+  launch.interests = interests;
 }
 
 }  // namespace
@@ -315,7 +351,11 @@ Status ApplyEnvironment(VirtualGpu::Options& options) {
 }
 
 void RunGrid(LaunchState& launch, LaunchResult& result) {
-  RunBlocks(launch, result);
+  if (!launch.choice.blocks.empty() && !BlocksMayWait(launch)) {
+    RunChosen(launch, result);
+  } else {
+    RunBlocks(launch, result);
+  }
   if (std::getenv("KERNELSMITH_VERBOSE") == nullptr) return;
   const std::string& name = launch.request.entry;
   if (!result.fallback.empty()) {

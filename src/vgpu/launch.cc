@@ -116,15 +116,17 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
   launch.grid_workspace = workspace;
 
   if (launch.observer != nullptr) {
-    launch.observer->OnLaunchBegin({.id = launch.grid_id,
-                                    .operation = request.operation,
-                                    .kernel = request.entry,
-                                    .grid = request.grid,
-                                    .block = request.block,
-                                    .shared_bytes = launch.shared_bytes,
-                                    .shared_window = launch.shared_window,
-                                    .local_window = launch.local_window,
-                                    .code = kernel});
+    const LaunchInfo about{.id = launch.grid_id,
+                           .operation = request.operation,
+                           .kernel = request.entry,
+                           .grid = request.grid,
+                           .block = request.block,
+                           .shared_bytes = launch.shared_bytes,
+                           .shared_window = launch.shared_window,
+                           .local_window = launch.local_window,
+                           .code = kernel};
+    launch.observer->OnLaunchBegin(about);
+    launch.choice = launch.observer->ChooseBlocks(about);
   }
   LaunchResult result;
   RunGrid(launch, result);

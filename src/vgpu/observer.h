@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "vgpu/fault.h"
 #include "vgpu/ir.h"
@@ -104,12 +105,23 @@ struct LaunchInfo {
   const Kernel* code = nullptr;
 };
 
+// The blocks of a launch that an observer watches.
+struct BlockChoice {
+  std::vector<uint64_t> blocks;  // in the order they run, each once; none: all blocks
+  bool run_others = true;        // the others run too, unwatched, behind these
+};
+
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual uint32_t interests() const { return interest::kAll; }
 
   virtual void OnLaunchBegin(const LaunchInfo& launch) {}
+  // Asked behind OnLaunchBegin. Where blocks may wait for one another (cooperative launches,
+  // clusters, loops around atomics or volatile accesses) all are watched, whatever the answer.
+  virtual BlockChoice ChooseBlocks(const LaunchInfo& launch) { return {}; }
+  // Asked before each chosen block: false ends the watching, and the rest counts as others.
+  virtual bool WantsMoreBlocks() { return true; }
   virtual void OnLaunchEnd(const Fault* fault) {}
   // A block gave way: other launches (on other threads) may be heard of until it resumes.
   virtual void OnPause(uint64_t launch_id) {}

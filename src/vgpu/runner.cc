@@ -37,7 +37,7 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   // Clusters begin as a whole.
   const uint64_t blocks = launch_.request.grid.Count();
   const uint64_t blocks_each = launch_.request.cluster.Count();
-  const uint64_t total = blocks / blocks_each;
+  const uint64_t total = launch_.Turns();
   const uint64_t limit = std::max<uint64_t>(
       launch_.request.cooperative ? blocks : launch_.options->resident_blocks, 1);
   uint64_t stalled = 0;  // turns in a row without progress
@@ -47,15 +47,16 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     if (next_.load(std::memory_order_relaxed) > last_block.load(std::memory_order_relaxed)) {
       return std::nullopt;
     }
+    if (launch_.chosen_blocks > 0 && !launch_.observer->WantsMoreBlocks()) return std::nullopt;
     const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
     if (number >= total) return std::nullopt;
-    return number;
+    return BlockOfTurn(number);
   };
   while (true) {
     if (resident_.empty()) {
       const auto number = take();
       if (!number) return;
-      StartNext(blocks_.At(*number));
+      StartNext(*number);
     }
     Block& block = *resident_.front();
     launch_.progress = false;
@@ -87,7 +88,7 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     }
     const auto number = wanted && resident_.size() < limit ? take() : std::nullopt;
     if (number) {
-      StartNext(blocks_.At(*number));
+      StartNext(*number);
       stalled = 0;
     } else if (stalled == 0) {
       last_progress = Clock::now();
@@ -96,6 +97,21 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
       return;
     }
   }
+}
+
+uint64_t Runner::BlockOfTurn(uint64_t turn) const {
+  const std::vector<uint64_t>& chosen = launch_.choice.blocks;
+  if (launch_.chosen_blocks > 0) return chosen[turn];
+  if (!launch_.other_blocks) return blocks_.At(turn);
+  // chosen[i] - i blocks before chosen[i] are others: skip the chosen ones with at most `turn`.
+  const auto before = [&](size_t i) { return chosen[i] - i <= turn; };
+  size_t low = 0;
+  size_t high = chosen.size();
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    (before(middle) ? low : high) = before(middle) ? middle + 1 : middle;
+  }
+  return turn + low;
 }
 
 void Runner::StartNext(uint64_t number) {

@@ -59,6 +59,7 @@ class Runner {
  private:
   enum class BlockOutcome { kDone, kSpinning, kQuantum, kFault };
 
+  uint64_t BlockOfTurn(uint64_t turn) const;
   // A block, or all blocks of a cluster.
   void StartNext(uint64_t number);
   std::unique_ptr<Block> Start(uint64_t number, Cluster* cluster, uint32_t rank);

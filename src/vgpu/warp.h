@@ -229,10 +229,20 @@ struct LaunchState {
   uint64_t instructions = 0;  // warp instructions of finished turns: what clocks count
   bool progress = false;      // something happened in this turn that others may wait for
   LaunchStatistics statistics;
+  BlockChoice choice;          // of the observer, when it watches only some blocks
+  uint64_t chosen_blocks = 0;  // > 0: run only the first so many of choice.blocks
+  bool other_blocks = false;   // run only blocks that are not among `choice.blocks`, ascending now
   // Allocations as of `memory_generation`, by address.
   std::vector<Allocation> allocations;
   uint64_t memory_generation = 0;
   std::chrono::steady_clock::time_point start;
+
+  // How many blocks (or clusters) there are to run.
+  uint64_t Turns() const {
+    if (chosen_blocks > 0) return chosen_blocks;
+    const uint64_t all = request.grid.Count() / request.cluster.Count();
+    return other_blocks ? all - choice.blocks.size() : all;
+  }
 
   bool Wants(uint32_t interest) const { return (interests & interest) != 0; }
 };

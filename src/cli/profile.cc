@@ -1,0 +1,214 @@
+// `kernelsmith profile`: counts what kernels do. Of a program, the counting is done in its process,
+// by our runtime library (as in `sanitize`); of a task's candidate, by replaying its plan.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/program.h"
+#include "cli/task_store.h"
+#include "counters/ptxas.h"
+#include "measure/plan_profile.h"
+
+namespace kernelsmith {
+namespace {
+
+using counters::LaunchCounters;
+using counters::PtxasKernel;
+
+struct Options {
+  std::string gpu;
+  std::string output;
+  std::string kernel;
+  uint64_t blocks = 96;
+  size_t max_launches = 50;
+  // Of a task.
+  bool backward = false;
+  bool all_blocks_run = false;
+  std::string dtype = "task";
+  std::string group = "timing";
+  std::string configuration;
+};
+
+Status Write(Session& session, const Options& options, const std::string& text) {
+  if (!options.output.empty()) return session.files.Write(options.output, text);
+  session.out << text << std::flush;
+  return {};
+}
+
+struct ProgramReport {
+  std::vector<LaunchCounters> launches;
+  std::vector<std::string> modules;  // files with the PTX that ran
+};
+
+Result<ProgramReport> ReadReport(const std::string& text) {
+  ProgramReport report;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    // The last line may be cut: the program was killed.
+    if (json.is_discarded()) continue;
+    if (json.contains("module")) {
+      report.modules.push_back(json["module"].get<std::string>());
+      continue;
+    }
+    KS_TRY(LaunchCounters launch, counters::FromJson(json));
+    report.launches.push_back(std::move(launch));
+  }
+  return report;
+}
+
+Result<ExitCode> ProfileProgram(Session& session, const Options& options, const GpuModel& gpu,
+                                const std::vector<std::string>& command) {
+  KS_TRY(const std::string program, PrepareProgram(session, command[0]));
+  const ScratchFile file;
+  if (file.path().empty()) return InternalError("can't make a file for the report");
+  ::setenv("KERNELSMITH_GPU", std::string(gpu.key).c_str(), 1);
+  ::setenv("KERNELSMITH_PROFILE", file.path().c_str(), 1);
+  ::setenv("KERNELSMITH_PROFILE_BLOCKS", std::to_string(options.blocks).c_str(), 1);
+  ::setenv("KERNELSMITH_PROFILE_SEED", std::to_string(session.Seed()).c_str(), 1);
+  session.out.flush();
+  session.err.flush();
+  // The answer has standard output to itself, unless it goes to a file.
+  KS_TRY(const int status, RunProgram(program, command, options.output.empty()));
+  ::unsetenv("KERNELSMITH_PROFILE");
+  KS_TRY(const std::string text, session.files.Read(file.path()));
+  KS_TRY(ProgramReport report, ReadReport(text));
+  std::map<std::string, PtxasKernel> known;
+  for (const std::string& module : report.modules) {
+    known.merge(counters::RunPtxas(module, session.tools, session.processes));
+    std::error_code ignored;
+    std::filesystem::remove(module, ignored);
+  }
+  std::string shown;
+  nlohmann::json json = nlohmann::json::array();
+  size_t count = 0;
+  for (LaunchCounters& launch : report.launches) {
+    if (launch.kernel.find(options.kernel) == std::string::npos) continue;
+    const auto found = known.find(launch.kernel);
+    counters::SetOccupancy(launch, gpu, found == known.end() ? nullptr : &found->second);
+    json.push_back(counters::ToJson(launch));
+    if (++count <= options.max_launches) shown += counters::ToText(launch);
+  }
+  if (count > options.max_launches) {
+    shown += fmt::format("{} more launches are not shown (--max-launches)\n",
+                         count - options.max_launches);
+  }
+  if (count == 0) shown = "no kernel was launched\n";
+  if (session.json) {
+    shown = nlohmann::json{{"gpu", gpu.key}, {"launches", std::move(json)}}.dump(2) + "\n";
+  }
+  KS_RETURN_IF_ERROR(Write(session, options, shown));
+  if (WIFSIGNALED(status)) {
+    session.err << fmt::format("kernelsmith: the program was ended by signal {} ({})\n",
+                               WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return static_cast<ExitCode>(128 + WTERMSIG(status));
+  }
+  return static_cast<ExitCode>(WEXITSTATUS(status));
+}
+
+Result<ExitCode> ProfileTask(Session& session, const Options& options, const GpuModel& gpu,
+                             const std::string& task_name, const std::string& candidate) {
+  KS_RETURN_IF_ERROR(session.files.Read(candidate));
+  TaskStore store(DefaultTaskStoreOptions(session), session.files);
+  KS_TRY(const Task task, store.Load(task_name));
+  CandidateCompiler compiler(session.files, session.processes, session.tools);
+  const SubjectRequest request{
+      .candidate = candidate,
+      .direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
+      .dtype = options.dtype,
+      .group = options.group,
+      .configuration = options.configuration,
+      .seed = session.Seed()};
+  KS_TRY(const Subject subject, MakeSubject(task, request, store, compiler, session.processes));
+  KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
+  KS_TRY(const PlanProfile profile,
+         ProfilePlan(subject, *device, session.tools, session.processes,
+                     {.gpu = &gpu,
+                      .max_blocks = options.blocks,
+                      .max_instructions = options.blocks == 0 ? 0 : uint64_t{20'000'000},
+                      .seed = session.Seed(),
+                      .run_all_blocks = options.all_blocks_run}));
+  std::string shown;
+  if (session.json) {
+    nlohmann::json json = ToJson(profile);
+    json["gpu"] = gpu.key;
+    json["task"] = task.name;
+    json["configuration"] = subject.configuration.name;
+    shown = json.dump(2) + "\n";
+  } else {
+    shown = fmt::format("{} with {}, {}\n", task.name, subject.configuration.name, gpu.name) +
+            ToText(profile);
+  }
+  KS_RETURN_IF_ERROR(Write(session, options, shown));
+  return profile.failure.empty() ? kExitOk : kExitRefuted;
+}
+
+Result<ExitCode> Profile(Session& session, const Options& options,
+                         const std::vector<std::string>& rest) {
+  if (rest.empty()) {
+    return InvalidInput(
+        "profile needs a program (kernelsmith profile ./a.out) or a task and a candidate");
+  }
+  KS_TRY(const GpuModel* gpu, FindGpuModel(options.gpu.empty() ? "h100" : options.gpu));
+  if (rest.size() >= 2 && rest[1].ends_with(".cu")) {
+    if (rest.size() > 2) {
+      return InvalidInput(
+          fmt::format("options of profile go before the task: '{}'", EscapeForTerminal(rest[2])));
+    }
+    return ProfileTask(session, options, *gpu, rest[0], rest[1]);
+  }
+  return ProfileProgram(session, options, *gpu, rest);
+}
+
+}  // namespace
+
+void AddProfile(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand(
+      "profile", "Count what the kernels of a program or of a task's candidate do");
+  auto options = std::make_shared<Options>();
+  command->add_option("--gpu", options->gpu,
+                      "GPU whose caches and limits count: h100 (default), "
+                      "a100, l4, rtx4090, t4");
+  command
+      ->add_option("--blocks", options->blocks,
+                   "Watch so many blocks of a larger grid and scale; 0: all, exactly")
+      ->capture_default_str();
+  command->add_option("--kernel", options->kernel, "Only kernels whose name contains this");
+  command->add_option("--max-launches", options->max_launches, "Launches to show")
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "File for the report");
+  command->add_flag("--backward", options->backward, "The task's backward pass");
+  command->add_option("--dtype", options->dtype, "float32, float16, bfloat16, or the task's own")
+      ->capture_default_str();
+  command->add_option("--group", options->group, "quick, hidden or timing: whose first shape")
+      ->capture_default_str();
+  command->add_option("--configuration", options->configuration, "The name of one shape");
+  command->add_flag("--run-all", options->all_blocks_run,
+                    "Run the blocks that are not watched too, so that results are right");
+  command->add_flag("--json", session.json, "Report as one JSON document");
+  command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
+  command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");
+  command->add_option("--color", session.color, "When to use colours");
+  command->add_option("--seed", session.seed_option, "Of the choice of blocks");
+  command->footer(
+      "kernelsmith profile [OPTIONS] ./program [ARGUMENTS]\n"
+      "kernelsmith profile [OPTIONS] TASK CANDIDATE.cu\n\n"
+      "The report goes to standard output, the program's own output to standard error. Counts are\n"
+      "exact where all blocks were watched, else scaled from a sample, and the report says which;\n"
+      "caches are a model. Registers and spills come from ptxas where it is found. The exit code\n"
+      "is the program's own.");
+  command->prefix_command();
+  command->fallthrough(false);
+  command->callback([&session, command, options] {
+    session.action = [&session, options, rest = command->remaining()] {
+      return Profile(session, *options, rest);
+    };
+  });
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,333 @@
+#include "counters/classify.h"
+
+#include "vgpu/math/matrix.h"
+
+namespace kernelsmith::counters {
+
+using ptx::Type;
+using vgpu::Instruction;
+using vgpu::MemorySpace;
+using vgpu::Op;
+
+namespace {
+
+bool IsHalf(Type type) {
+  return type == Type::kF16 || type == Type::kBf16 || type == Type::kF16x2 || type == Type::kBf16x2;
+}
+int Elements(Type type) {
+  return type == Type::kF16x2 || type == Type::kBf16x2 || type == Type::kF32x2 ? 2 : 1;
+}
+
+// Arithmetic of `operations` flops an element.
+void Arithmetic(InstructionFacts& facts, Type type, int operations) {
+  const auto flops = static_cast<uint8_t>(operations * Elements(type));
+  if (type == Type::kF64) {
+    facts.which = InstructionClass::kFp64;
+    facts.flops_fp64 = flops;
+  } else if (IsHalf(type)) {
+    facts.which = InstructionClass::kFp16;
+    facts.flops_fp16 = flops;
+  } else if (ptx::IsFloat(type)) {
+    facts.which = InstructionClass::kFp32;
+    facts.flops_fp32 = flops;
+  } else {
+    facts.which = InstructionClass::kInteger;
+    facts.issue = ptx::BitsOf(type) == 64 ? 2 : 1;
+  }
+}
+
+// Sequences that ptxas makes of one instruction; lengths counted in cuobjdump -sass listings of
+// such kernels, rounded: what matters is that they are not 1.
+constexpr uint8_t kIntegerDivision32 = 18;
+constexpr uint8_t kIntegerDivision64 = 70;
+constexpr uint8_t kFloatDivision = 9;
+constexpr uint8_t kDoubleDivision = 14;
+constexpr uint8_t kExactRoot = 8;
+constexpr uint8_t kMathCall = 20;
+
+void Divide(InstructionFacts& facts, const Instruction& in) {
+  Arithmetic(facts, in.type, 1);
+  if (in.type == Type::kF64) {
+    facts.issue = kDoubleDivision;
+  } else if (ptx::IsFloat(in.type)) {
+    facts.issue = in.approx ? 2 : kFloatDivision;
+    facts.special = 1;
+  } else {
+    facts.issue = ptx::BitsOf(in.type) == 64 ? kIntegerDivision64 : kIntegerDivision32;
+  }
+}
+
+bool IsEightBit(vgpu::math::MmaType type) {
+  using vgpu::math::MmaType;
+  return type == MmaType::kS8 || type == MmaType::kU8 || type == MmaType::kE4M3 ||
+         type == MmaType::kE5M2;
+}
+
+void Memory(InstructionFacts& facts, const vgpu::Function& function, const Instruction& in) {
+  const ptx::Instruction* syntax =
+      in.location < function.locations.size() ? function.locations[in.location].syntax : nullptr;
+  const ptx::Space space = syntax == nullptr ? ptx::Space::kNone : syntax->mnemonic->SpaceAt(0);
+  const ptx::CacheOp cache = syntax == nullptr ? ptx::CacheOp::kNone : syntax->mnemonic->cache_op;
+  if (space == ptx::Space::kConst || space == ptx::Space::kParamEntry ||
+      in.address == vgpu::AddressBase::kParameters) {
+    facts.which = InstructionClass::kConstantMemory;
+    facts.no_traffic = true;
+    facts.issue = 0;  // most become operands of the instructions that use them
+    return;
+  }
+  if (space == ptx::Space::kParam || space == ptx::Space::kParamFunc) {
+    facts.which = InstructionClass::kMove;
+    facts.no_traffic = true;
+    facts.issue = 0;
+    return;
+  }
+  switch (in.space) {
+    case MemorySpace::kShared:
+      facts.which = InstructionClass::kSharedMemory;
+      break;
+    case MemorySpace::kLocal:
+      facts.which = InstructionClass::kLocalMemory;
+      break;
+    case MemorySpace::kGlobal:
+      facts.which = InstructionClass::kGlobalMemory;
+      break;
+    case MemorySpace::kGeneric:
+      facts.which = InstructionClass::kGlobalMemory;
+      facts.generic = true;
+      break;
+  }
+  facts.through_l1 = in.op == Op::kLoad && !in.is_volatile && cache != ptx::CacheOp::kCg &&
+                     cache != ptx::CacheOp::kCv;
+}
+
+void Matrix(InstructionFacts& facts, const vgpu::Function& function, const Instruction& in) {
+  facts.which = InstructionClass::kTensor;
+  if (in.op == Op::kWgmma) {
+    const vgpu::WgmmaInfo& info = function.wgmmas[in.target];
+    // 64 rows by four warps.
+    facts.flops_tensor = uint64_t{2} * 16 * static_cast<uint64_t>(info.n * info.k);
+    facts.tf32 = info.a == Type::kTf32;
+    facts.eight_bit = ptx::BitsOf(info.a) == 8;
+    facts.gathered = true;
+    return;
+  }
+  const vgpu::math::MmaPlan* plan = function.matrices[in.target].plan;
+  if (plan == nullptr) return;
+  const vgpu::math::MmaSpec& spec = plan->spec();
+  const auto flops = uint64_t{2} * static_cast<uint64_t>(spec.m * spec.n * spec.k);
+  facts.flops_tensor = flops;
+  facts.tf32 = spec.a == vgpu::math::MmaType::kTF32;
+  facts.eight_bit = IsEightBit(spec.a);
+}
+
+}  // namespace
+
+InstructionFacts FactsOf(const vgpu::Function& function, const Instruction& in) {
+  InstructionFacts facts;
+  switch (in.op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kAbs:
+    case Op::kNeg:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kMin3:
+    case Op::kMax3:
+      Arithmetic(facts, in.type, in.op == Op::kAbs || in.op == Op::kNeg ? 0 : 1);
+      break;
+    case Op::kFma:
+      Arithmetic(facts, in.type, 2);
+      break;
+    case Op::kDiv:
+      Divide(facts, in);
+      break;
+    case Op::kRem:
+      facts.which = InstructionClass::kInteger;
+      facts.issue = ptx::BitsOf(in.type) == 64 ? kIntegerDivision64 : kIntegerDivision32;
+      break;
+    case Op::kMulLo:
+    case Op::kMadLo:
+    case Op::kMulHi:
+    case Op::kMadHi:
+      facts.which = InstructionClass::kInteger;
+      facts.issue = ptx::BitsOf(in.type) == 64 ? 4 : 1;
+      break;
+    case Op::kMulWide:
+    case Op::kMadWide:
+    case Op::kAddCarry:
+    case Op::kSubCarry:
+    case Op::kMadLoCarry:
+    case Op::kMadHiCarry:
+    case Op::kMadHiSat:
+    case Op::kMul24Lo:
+    case Op::kMul24Hi:
+    case Op::kMad24Lo:
+    case Op::kMad24Hi:
+    case Op::kSad:
+    case Op::kPopc:
+    case Op::kClz:
+    case Op::kBfind:
+    case Op::kFns:
+    case Op::kBrev:
+    case Op::kBfe:
+    case Op::kBfi:
+    case Op::kSzext:
+    case Op::kBmsk:
+    case Op::kDp4a:
+    case Op::kDp2a:
+    case Op::kLop3:
+    case Op::kLop3Pred:
+    case Op::kShf:
+    case Op::kPrmt:
+    case Op::kVideo:
+      facts.which = InstructionClass::kInteger;
+      break;
+    case Op::kAnd:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kNot:
+    case Op::kCnot:
+    case Op::kShl:
+    case Op::kShr:
+      facts.which = InstructionClass::kInteger;
+      facts.issue = ptx::BitsOf(in.type) == 64 ? 2 : 1;
+      break;
+    case Op::kPredAnd:
+    case Op::kPredOr:
+    case Op::kPredXor:
+    case Op::kPredNot:
+    case Op::kPredSelp:
+      facts.which = InstructionClass::kInteger;
+      break;
+    case Op::kRcp:
+    case Op::kSqrt:
+    case Op::kRsqrt:
+    case Op::kSin:
+    case Op::kCos:
+    case Op::kLg2:
+    case Op::kEx2:
+    case Op::kTanh:
+      facts.which = in.type == Type::kF64 ? InstructionClass::kFp64 : InstructionClass::kSpecial;
+      facts.special = static_cast<uint8_t>(Elements(in.type));
+      facts.issue = in.approx || in.op == Op::kLg2 || in.op == Op::kEx2 || in.op == Op::kTanh ||
+                            in.op == Op::kSin || in.op == Op::kCos
+                        ? 1
+                        : kExactRoot;
+      break;
+    case Op::kMathCall:
+      Arithmetic(facts, in.type, 1);
+      facts.special = 1;
+      facts.issue = kMathCall;
+      break;
+    case Op::kCopysign:
+    case Op::kTestp:
+      Arithmetic(facts, in.type, 0);
+      break;
+    case Op::kSetp:
+    case Op::kSet:
+      Arithmetic(facts, in.source_type != Type::kNone ? in.source_type : in.type, 0);
+      break;
+    case Op::kCvt:
+    case Op::kCvtPacked:
+    case Op::kCvtPack:
+      facts.which = InstructionClass::kConversion;
+      break;
+    case Op::kSelp:
+    case Op::kSlct:
+      facts.which = InstructionClass::kMove;
+      break;
+    case Op::kMov:
+    case Op::kPredMov:
+    case Op::kResize:
+    case Op::kPack:
+    case Op::kUnpack:
+    case Op::kFrameAddress:
+    case Op::kParameterAddress:
+    case Op::kCvta:
+    case Op::kCvtaTo:
+      facts.which = InstructionClass::kMove;
+      facts.issue = 0;  // ptxas renames registers instead
+      break;
+    case Op::kReadSpecial:
+    case Op::kIsspacep:
+    case Op::kGetctarank:
+    case Op::kMapa:
+    case Op::kAlloca:
+    case Op::kStackSave:
+    case Op::kStackRestore:
+      facts.which = InstructionClass::kMove;
+      break;
+    case Op::kLoad:
+    case Op::kStore:
+    case Op::kAtom:
+    case Op::kRed:
+    case Op::kAtomVector:
+      Memory(facts, function, in);
+      break;
+    case Op::kCpAsync:
+    case Op::kBulkCopy:
+      facts.which = InstructionClass::kGlobalMemory;
+      facts.gathered = true;
+      break;
+    case Op::kWmmaLoad:
+    case Op::kWmmaStore:
+      Memory(facts, function, in);
+      facts.gathered = true;
+      break;
+    case Op::kLdmatrix:
+    case Op::kStmatrix:
+      facts.which = InstructionClass::kSharedMemory;
+      break;
+    case Op::kTex:
+    case Op::kSurfaceLoad:
+    case Op::kSurfaceStore:
+      facts.which = InstructionClass::kGlobalMemory;
+      break;
+    case Op::kMbarrier:
+    case Op::kFence:
+    case Op::kAsyncGroup:
+    case Op::kClusterArrive:
+    case Op::kClusterTest:
+    case Op::kNanosleep:
+    case Op::kBarrier:
+    case Op::kBarWarpSync:
+      facts.which = InstructionClass::kSync;
+      facts.no_traffic = true;
+      break;
+    case Op::kNop:
+      facts.which = InstructionClass::kMove;
+      facts.issue = 0;
+      break;
+    case Op::kShfl:
+    case Op::kVote:
+    case Op::kMatchAny:
+    case Op::kMatchAll:
+    case Op::kActivemask:
+    case Op::kRedux:
+    case Op::kElect:
+    case Op::kMovmatrix:
+      facts.which = InstructionClass::kWarp;
+      break;
+    case Op::kMma:
+    case Op::kWmmaMma:
+    case Op::kWgmma:
+      Matrix(facts, function, in);
+      break;
+    case Op::kBra:
+      facts.which = InstructionClass::kControl;
+      facts.conditional_branch =
+          in.guard.exists() && in.guard.base() != vgpu::OperandBase::kConstant;
+      break;
+    case Op::kBrxIdx:
+    case Op::kCall:
+    case Op::kRet:
+    case Op::kExit:
+    case Op::kTrap:
+      facts.which = InstructionClass::kControl;
+      break;
+  }
+  return facts;
+}
+
+}  // namespace kernelsmith::counters

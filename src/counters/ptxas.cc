@@ -1,0 +1,80 @@
+#include "counters/ptxas.h"
+
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace kernelsmith::counters {
+
+namespace {
+
+// The number right before `unit` in `line`; 0 if there is none.
+uint32_t NumberBefore(std::string_view line, std::string_view unit) {
+  const size_t at = line.find(unit);
+  if (at == std::string_view::npos) return 0;
+  size_t first = at;
+  while (first > 0 && line[first - 1] >= '0' && line[first - 1] <= '9') --first;
+  uint32_t value = 0;
+  std::from_chars(line.data() + first, line.data() + at, value);
+  return value;
+}
+
+// The architecture on the `.target` line.
+std::string TargetOf(const std::filesystem::path& ptx) {
+  std::ifstream in(ptx);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(".target")) continue;
+    const size_t first = line.find("sm_");
+    if (first == std::string::npos) break;
+    return line.substr(first, line.find_first_of(", \t\r", first) - first);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::map<std::string, PtxasKernel> ParsePtxas(std::string_view text) {
+  // ptxas info : Compiling entry function 'name' for 'sm_90'
+  // ptxas info : Function properties for name
+  //     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+  // ptxas info : Used 24 registers, used 1 barriers
+  std::map<std::string, PtxasKernel> kernels;
+  std::istringstream lines{std::string(text)};
+  PtxasKernel* kernel = nullptr;
+  bool properties = false;  // of the kernel itself, not of a function that it calls
+  std::string name;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("Compiling entry function") != std::string::npos) {
+      const size_t first = line.find('\'') + 1;
+      name = line.substr(first, line.find('\'', first) - first);
+      kernel = &kernels[name];
+    } else if (line.find("Function properties for") != std::string::npos) {
+      properties = line.ends_with(" " + name);
+    } else if (kernel != nullptr && line.find("bytes stack frame") != std::string::npos) {
+      if (!properties) continue;
+      kernel->stack_bytes = NumberBefore(line, " bytes stack frame");
+      kernel->spill_store_bytes = NumberBefore(line, " bytes spill stores");
+      kernel->spill_load_bytes = NumberBefore(line, " bytes spill loads");
+    } else if (kernel != nullptr && line.find(" registers") != std::string::npos) {
+      kernel->registers = NumberBefore(line, " registers");
+    }
+  }
+  std::erase_if(kernels, [](const auto& each) { return each.second.registers == 0; });
+  return kernels;
+}
+
+std::map<std::string, PtxasKernel> RunPtxas(const std::filesystem::path& ptx, ToolFinder& tools,
+                                            ProcessRunner& processes) {
+  const std::optional<Tool> ptxas = tools.Ptxas();
+  const std::string target = TargetOf(ptx);
+  if (!ptxas || target.empty()) return {};
+  ProcessRequest request;
+  request.argv = {ptxas->path.string(), "-v",        "--gpu-name", target,
+                  "--output-file",      "/dev/null", ptx.string()};
+  request.timeout = std::chrono::seconds(120);
+  const Result<ProcessResult> result = processes.Run(request);
+  if (!result.ok() || result->exit_code != 0) return {};
+  return ParsePtxas(result->err + result->out);
+}
+
+}  // namespace kernelsmith::counters

@@ -1,0 +1,46 @@
+// A task's call with a candidate, ready to be run and measured: compiled, traced, with inputs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compile/compile.h"
+#include "plan/argument.h"
+#include "plan/plan.h"
+#include "support/result.h"
+#include "tasks/task.h"
+
+namespace kernelsmith {
+
+struct SubjectRequest {
+  std::string candidate;  // a .cu file
+  TaskDirection direction = TaskDirection::kForward;
+  std::string dtype = "task";
+  std::string group = "timing";  // whose configuration
+  std::string configuration;     // its name; empty: the first of the group
+  uint64_t seed = 1;
+};
+
+struct Subject {
+  CompiledCandidate candidate;
+  TaskConfiguration configuration;
+  TaskGraph graph;
+  std::vector<CallArgument> arguments;
+  Plan plan;
+};
+
+// What Export says of the task's call, without a candidate. An error names configurations that
+// there are.
+Result<TaskConfiguration> FindConfiguration(const Task& task, const SubjectRequest& request);
+
+// Values for the tensors of a call: normally distributed floats. Times do not depend on them, so
+// that PyTorch need not compute anything at the shapes that are timed. Tensors of integers are
+// drawn by the task itself (they may be indices).
+Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Task& task,
+                                                      const TaskRequest& request,
+                                                      const TaskGraph& graph, uint64_t seed);
+
+Result<Subject> MakeSubject(const Task& task, const SubjectRequest& request, TaskStore& store,
+                            CandidateCompiler& compiler, ProcessRunner& processes);
+
+}  // namespace kernelsmith
