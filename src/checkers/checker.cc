@@ -101,6 +101,13 @@ void CheckerList::OnMbarrierEnded(vgpu::WarpView& warp, const vgpu::MemoryAccess
   for (const auto& checker : all_) checker->OnMbarrierEnded(warp, access);
 }
 
+void CheckerList::OnClusterArrive(WarpView& warp, const Instruction& in, uint32_t mask,
+                                  uint32_t phase) {
+  for (auto& c : all_) c->OnClusterArrive(warp, in, mask, phase);
+}
+void CheckerList::OnClusterEnded(WarpView& warp, uint32_t mask, uint32_t phase) {
+  for (auto& c : all_) c->OnClusterEnded(warp, mask, phase);
+}
 void CheckerList::OnExit(WarpView& warp, uint32_t mask) {
   for (auto& c : all_) c->OnExit(warp, mask);
 }

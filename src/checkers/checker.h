@@ -108,6 +108,9 @@ class CheckerList final : public Checker {
   void OnWarpBarrier(vgpu::WarpView& warp, uint32_t lanes) override;
   void OnAsyncGroup(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
   void OnMbarrierEnded(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
+  void OnClusterArrive(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask,
+                       uint32_t phase) override;
+  void OnClusterEnded(vgpu::WarpView& warp, uint32_t mask, uint32_t phase) override;
   void OnExit(vgpu::WarpView& warp, uint32_t mask) override;
 
   void OnAllocate(const vgpu::Allocation& allocation, const Place& where) override;

@@ -165,12 +165,16 @@ class Watch final : public vgpu::Observer {
 
 struct Spread {
   uint64_t words = 0;
+  std::vector<MemoryRange> where;
   Allocation allocation;  // of the first
   uint64_t offset = 0;
   uint32_t old_bits = 0;
   uint32_t new_bits = 0;
   double largest = 0;  // difference, read as f32
 };
+
+// Results that differ lie together; scattered ones are known well enough by so many.
+constexpr size_t kMostRanges = 4096;
 
 Spread Measure(const Image& image, const vgpu::DeviceMemory& memory) {
   Spread spread;
@@ -180,6 +184,13 @@ Spread Measure(const Image& image, const vgpu::DeviceMemory& memory) {
       spread.offset = at;
       spread.old_bits = a;
       spread.new_bits = b;
+    }
+    const uint64_t address = allocation.address + at;
+    if (!spread.where.empty() &&
+        spread.where.back().address + spread.where.back().bytes == address) {
+      spread.where.back().bytes += 4;
+    } else if (spread.where.size() < kMostRanges) {
+      spread.where.push_back({address, 4});
     }
     const double difference = std::fabs(static_cast<double>(std::bit_cast<float>(a)) -
                                         static_cast<double>(std::bit_cast<float>(b)));
@@ -194,7 +205,7 @@ bool MayDependOnOrder(const vgpu::Kernel& kernel) { return FindSuspect(kernel).h
 
 Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
                                                  const vgpu::LaunchRequest& request,
-                                                 FindingSink& sink,
+                                                 const OrderReport& report,
                                                  const DeterminismLimits& limits) {
   KS_TRY(const vgpu::Kernel* kernel, request.module->Prepare(request.entry));
   const std::optional<Suspect> suspect = FindSuspect(*kernel);
@@ -260,8 +271,74 @@ Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
     finding.other = std::move(place);
     finding.other_message = "this depends on the order";
   }
-  sink.Add(std::move(finding));
+  report(std::move(finding), spread.where);
   return result;
+}
+
+Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
+                                                 const vgpu::LaunchRequest& request,
+                                                 FindingSink& sink,
+                                                 const DeterminismLimits& limits) {
+  return LaunchInSeveralOrders(
+      gpu, request,
+      [&](Finding finding, const std::vector<MemoryRange>&) { sink.Add(std::move(finding)); },
+      limits);
+}
+
+void OrderChecker::Add(Finding finding, const std::vector<MemoryRange>& where) {
+  const std::lock_guard lock(mutex_);
+  held_.push_back({std::move(finding), where});
+}
+
+void OrderChecker::OnHostRead(uint64_t address, uint64_t bytes, const Place&) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(held_, [&](Held& held) {
+    const bool seen = std::any_of(held.where.begin(), held.where.end(), [&](const MemoryRange& r) {
+      return r.address < address + bytes && address < r.address + r.bytes;
+    });
+    if (seen) sink().Add(std::move(held.finding));
+    return seen;
+  });
+}
+
+void OrderChecker::Overwritten(uint64_t address, uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  for (Held& held : held_) {
+    std::erase_if(held.where, [&](const MemoryRange& r) {
+      return address <= r.address && r.address + r.bytes <= address + bytes;
+    });
+  }
+}
+
+void OrderChecker::OnCopy(const HostCopy& copy) {
+  for (uint64_t z = 0; z < copy.depth; ++z) {
+    for (uint64_t y = 0; y < copy.height; ++y) {
+      if (copy.from_device) {
+        OnHostRead(copy.from + z * copy.from_slice + y * copy.from_pitch, copy.width, copy.place);
+      }
+      if (copy.to_device && !copy.from_device) {
+        Overwritten(copy.to + z * copy.to_slice + y * copy.to_pitch, copy.width);
+      }
+    }
+  }
+}
+
+void OrderChecker::OnFill(const HostCopy& fill) {
+  for (uint64_t z = 0; z < fill.depth; ++z) {
+    for (uint64_t y = 0; y < fill.height; ++y) {
+      Overwritten(fill.to + z * fill.to_slice + y * fill.to_pitch, fill.width);
+    }
+  }
+}
+
+void OrderChecker::Finish() {
+  const std::lock_guard lock(mutex_);
+  for (Held& held : held_) {
+    held.finding.severity = Severity::kNote;
+    held.finding.message += ", in memory that the host does not look at";
+    sink().Add(std::move(held.finding));
+  }
+  held_.clear();
 }
 
 }  // namespace kernelsmith::checkers

@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "checkers/finding.h"
+#include "checkers/checker.h"
 #include "support/result.h"
 #include "vgpu/vgpu.h"
 
@@ -30,11 +30,43 @@ struct DeterminismLimits {
 // Whether the kernel has any instruction by which the order of threads may show.
 bool MayDependOnOrder(const vgpu::Kernel& kernel);
 
+struct MemoryRange {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+};
+using OrderReport = std::function<void(Finding, const std::vector<MemoryRange>&)>;
+
 // As gpu.Launch(request); memory and the result are those of that run. Nothing else may use the
 // memory meanwhile; see DeterminismLimits::may_repeat.
 Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
                                                  const vgpu::LaunchRequest& request,
+                                                 const OrderReport& report,
+                                                 const DeterminismLimits& limits = {});
+Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
+                                                 const vgpu::LaunchRequest& request,
                                                  FindingSink& sink,
                                                  const DeterminismLimits& limits = {});
+
+// Holds findings back until the host looks at what they are about: the order of a work queue is
+// nobody's business, that of results is. What the host never looks at becomes a note.
+class OrderChecker final : public Checker {
+ public:
+  explicit OrderChecker(FindingSink& sink) : Checker(sink) {}
+  uint32_t interests() const override { return 0; }
+  void Add(Finding finding, const std::vector<MemoryRange>& where);
+  void OnCopy(const HostCopy& copy) override;
+  void OnFill(const HostCopy& fill) override;
+  void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) override;
+  void Finish() override;
+
+ private:
+  struct Held {
+    Finding finding;
+    std::vector<MemoryRange> where;
+  };
+  void Overwritten(uint64_t address, uint64_t bytes);
+  std::mutex mutex_;  // Add comes from the thread of a launch
+  std::vector<Held> held_;
+};
 
 }  // namespace kernelsmith::checkers

@@ -4,13 +4,13 @@
 
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <tuple>
 
-#include "checkers/undefined_bits.h"
+#include "checkers/init_matrix.h"
+#include "checkers/init_memory.h"
+#include "checkers/init_registers.h"
 
 namespace kernelsmith::checkers {
 
@@ -24,62 +24,72 @@ using vgpu::Operand;
 using vgpu::OperandBase;
 using vgpu::WarpView;
 
-// The widest access: eight elements of eight bytes.
-constexpr size_t kMostBytes = 64;
+bool AllDefined(const uint8_t* shadow, uint64_t bytes) {
+  uint8_t all = 0xff;
+  for (uint64_t i = 0; i < bytes; ++i) all &= shadow[i];
+  return all == 0xff;
+}
 
-struct Freer {
-  void operator()(uint8_t* bytes) const { std::free(bytes); }
-};
-
-// Global memory that began without a value. The shadow (1: defined) comes as zero pages that cost
-// nothing until touched.
-struct Region {
-  uint64_t start = 0;
-  uint64_t size = 0;
-  std::unique_ptr<uint8_t, Freer> defined;
-
-  bool Contains(uint64_t address, uint64_t bytes) const {
-    return address - start < size && size - (address - start) >= bytes;
+bool IsContiguous(const vgpu::MemoryAccess& access, uint64_t low) {
+  uint64_t next = low;
+  for (uint32_t rest = access.mask; rest != 0; rest &= rest - 1) {
+    if (access.address[static_cast<size_t>(std::countr_zero(rest))] != next) return false;
+    next += access.bytes;
   }
-};
+  return true;
+}
 
-// Where undefined bits came from.
-struct Origin {
-  Place place;
-  Space space = Space::kNone;
-};
+// Gaps between the members of a struct are copied along with it, and nobody ever looks at them. A
+// gap is part of a 4-byte word of which something is defined. Two of the four bytes may as well be
+// one of two halves, which is data unless it comes from a thread's own stack, where structs live
+// that are copied member by member otherwise.
+bool IsPadding(uint32_t undefined, Space origin) {
+  if (undefined == 0 || undefined == 0xffffffff) return false;
+  const bool half = undefined == 0xffff || undefined == 0xffff0000;
+  return !half || origin == Space::kLocal;
+}
+
+template <typename Row>
+void ForEachRow(const HostCopy& copy, const Row& row) {
+  for (uint64_t z = 0; z < copy.depth; ++z) {
+    for (uint64_t y = 0; y < copy.height; ++y) {
+      row(copy.to + z * copy.to_slice + y * copy.to_pitch,
+          copy.from + z * copy.from_slice + y * copy.from_pitch);
+    }
+  }
+}
 
 class InitChecker final : public Checker {
  public:
   explicit InitChecker(FindingSink& sink) : Checker(sink) {}
 
   uint32_t interests() const override {
-    return vgpu::interest::kAccesses | vgpu::interest::kUndefinedBits;
+    return vgpu::interest::kAccesses | vgpu::interest::kUndefinedBits |
+           vgpu::interest::kClusterAccesses;
   }
 
   // -- the host -----------------------------------------------------------------------------------
   void OnAllocate(const vgpu::Allocation& allocation, const Place&) override {
     // The host writes to managed and pinned memory without telling us.
-    if (allocation.kind == vgpu::AllocationKind::kDevice)
-      AddRegion(allocation.address, allocation.size);
+    if (allocation.kind == vgpu::AllocationKind::kDevice) {
+      memory_.Add(allocation.address, allocation.size);
+    }
   }
   void OnFree(const vgpu::Allocation& allocation, uint64_t, const Place&) override {
-    RemoveRegion(allocation.address);
+    memory_.Remove(allocation.address);
   }
   void OnFill(const HostCopy& fill) override {
-    ForEachRow(fill, [&](uint64_t to, uint64_t) { SetDefined(to, fill.width, 0xff); });
+    ForEachRow(fill, [&](uint64_t to, uint64_t) { memory_.SetDefined(to, fill.width); });
   }
-  void OnDefined(uint64_t address, uint64_t bytes) override { SetDefined(address, bytes, 0xff); }
+  void OnDefined(uint64_t address, uint64_t bytes) override { memory_.SetDefined(address, bytes); }
   void OnCopy(const HostCopy& copy) override {
     ForEachRow(copy, [&](uint64_t to, uint64_t from) {
-      Region* source = copy.from_device ? Find(from, copy.width) : nullptr;
-      Region* target = copy.to_device ? Find(to, copy.width) : nullptr;
+      Region* source = copy.from_device ? memory_.Find(from, copy.width) : nullptr;
+      Region* target = copy.to_device ? memory_.Find(to, copy.width) : nullptr;
       if (target != nullptr && source != nullptr) {
-        std::memmove(target->defined.get() + (to - target->start),
-                     source->defined.get() + (from - source->start), copy.width);
-        CopyOrigins(to, from, copy.width);
+        memory_.Copy(*target, to, *source, from, copy.width);
       } else if (target != nullptr) {
-        SetDefined(to, copy.width, 0xff);
+        memory_.SetDefined(to, copy.width);
       } else if (source != nullptr && !copy.to_device) {
         HostReads(*source, from, copy.width, copy.place, "the host copies");
       } else if (source != nullptr) {
@@ -88,7 +98,7 @@ class InitChecker final : public Checker {
     });
   }
   void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) override {
-    if (Region* region = Find(address, bytes)) {
+    if (Region* region = memory_.Find(address, bytes)) {
       HostReads(*region, address, bytes, where, "the output has");
     }
   }
@@ -97,10 +107,10 @@ class InitChecker final : public Checker {
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override { launches_[launch.id] = launch; }
 
   void OnDeviceMalloc(WarpView&, int, uint64_t address, uint64_t size) override {
-    if (address != 0) AddRegion(address, size);
+    if (address != 0) memory_.Add(address, size);
   }
   bool OnDeviceFree(WarpView&, int, uint64_t address) override {
-    RemoveRegion(address);
+    memory_.Remove(address);
     return true;
   }
 
@@ -108,14 +118,19 @@ class InitChecker final : public Checker {
 
   bool OnMemoryAccess(WarpView& warp, const vgpu::MemoryAccess& access) override {
     const Instruction& in = *access.instruction;
-    pending_ = false;
+    loaded_.any = false;
     if (in.op == Op::kCpAsync) {
       AsyncCopy(warp, access);
+      return true;
+    }
+    if (in.op == Op::kBulkCopy && access.kind != AccessKind::kAtomic) {
+      BulkCopy(warp, access);
       return true;
     }
     switch (access.kind) {
       case AccessKind::kLoad:
         Load(warp, access);
+        if (in.op == Op::kWmmaLoad) matrix_.Loaded(warp, in, loaded_);
         break;
       case AccessKind::kStore:
         Store(warp, access);
@@ -133,59 +148,24 @@ class InitChecker final : public Checker {
   void BeforeInstruction(WarpView& warp, const Instruction& in, uint32_t mask) override {
     if (!warp.tracked()) return;
     CheckUses(warp, in, mask);
+    matrix_.Begin();
+    if (in.op == Op::kBarrier) ReduceAtBarrier(warp, in, mask);
   }
 
   void AfterInstruction(WarpView& warp, const Instruction& in, uint32_t mask) override {
     if (!warp.tracked()) return;
-    Propagate(warp, in, mask);
-    pending_ = false;
+    if (IsMatrix(in)) {
+      matrix_.Propagate(warp, in, mask, loaded_);
+    } else {
+      PropagateUndefined(warp, in, mask, loaded_);
+    }
+    loaded_.any = false;
   }
 
  private:
   using WarpKey = std::tuple<uint64_t, uint64_t, uint32_t>;
   static WarpKey KeyOf(const WarpView& warp) {
     return {warp.launch_id(), warp.block_number(), warp.warp_in_block()};
-  }
-
-  template <typename Row>
-  static void ForEachRow(const HostCopy& copy, const Row& row) {
-    for (uint64_t z = 0; z < copy.depth; ++z) {
-      for (uint64_t y = 0; y < copy.height; ++y) {
-        row(copy.to + z * copy.to_slice + y * copy.to_pitch,
-            copy.from + z * copy.from_slice + y * copy.from_pitch);
-      }
-    }
-  }
-
-  void AddRegion(uint64_t start, uint64_t size) {
-    RemoveRegion(start);
-    if (size == 0) return;
-    Region region{.start = start, .size = size};
-    region.defined.reset(static_cast<uint8_t*>(std::calloc(size, 1)));
-    if (region.defined == nullptr) return;  // too large to watch
-    regions_[start] = std::move(region);
-    last_ = nullptr;
-  }
-  void RemoveRegion(uint64_t start) {
-    const auto it = regions_.find(start);
-    if (it == regions_.end()) return;
-    stored_.erase(stored_.lower_bound(start), stored_.lower_bound(start + it->second.size));
-    regions_.erase(it);
-    last_ = nullptr;
-  }
-  Region* Find(uint64_t address, uint64_t bytes) {
-    if (last_ != nullptr && last_->Contains(address, bytes)) return last_;
-    auto it = regions_.upper_bound(address);
-    if (it == regions_.begin()) return nullptr;
-    Region& region = std::prev(it)->second;
-    if (!region.Contains(address, bytes)) return nullptr;
-    last_ = &region;
-    return last_;
-  }
-  void SetDefined(uint64_t address, uint64_t bytes, uint8_t value) {
-    if (Region* region = Find(address, bytes)) {
-      std::memset(region->defined.get() + (address - region->start), value, bytes);
-    }
   }
 
   // The shadow of [address, address + bytes) as the lane sees it; null: all defined, or not there.
@@ -196,20 +176,20 @@ class InitChecker final : public Checker {
       *space = Space::kShared;
       return offset + bytes <= warp.shared_bytes() ? warp.DefinedShared() + offset : nullptr;
     }
+    if (address - launch.shared_window < vgpu::kSharedWindows * vgpu::kSharedWindowSize) {
+      const vgpu::SharedPlace place = warp.SharedAt(address);
+      *space = Space::kShared;
+      return place.exists && place.offset + bytes <= place.bytes ? place.defined + place.offset
+                                                                 : nullptr;
+    }
     if (address - launch.local_window < vgpu::kLocalWindowSize) {
       const uint64_t offset = address - launch.local_window;
       *space = Space::kLocal;
       return offset + bytes <= warp.local_bytes() ? warp.DefinedLocal(lane) + offset : nullptr;
     }
     *space = Space::kGlobal;
-    Region* region = Find(address, bytes);
-    return region == nullptr ? nullptr : region->defined.get() + (address - region->start);
-  }
-
-  static bool AllDefined(const uint8_t* shadow, uint32_t bytes) {
-    uint8_t all = 0xff;
-    for (uint32_t i = 0; i < bytes; ++i) all &= shadow[i];
-    return all == 0xff;
+    Region* region = memory_.Find(address, bytes);
+    return region == nullptr ? nullptr : region->At(address);
   }
 
   // Whole warps in one region, the common case, without a look at each lane's space.
@@ -222,7 +202,7 @@ class InitChecker final : public Checker {
       *high = a > *high ? a : *high;
     }
     *high += access.bytes;
-    return Find(*low, *high - *low);
+    return memory_.Find(*low, *high - *low);
   }
 
   void Load(WarpView& warp, const vgpu::MemoryAccess& access) {
@@ -230,8 +210,7 @@ class InitChecker final : public Checker {
     uint64_t high = 0;
     if (Region* region = CommonRegion(access, &low, &high);
         region != nullptr && high - low <= 32 * uint64_t{access.bytes} &&
-        AllDefined(region->defined.get() + (low - region->start),
-                   static_cast<uint32_t>(high - low))) {
+        AllDefined(region->At(low), high - low)) {
       return;
     }
     const vgpu::LaunchInfo& launch = launches_[warp.launch_id()];
@@ -241,63 +220,26 @@ class InitChecker final : public Checker {
       Space space = Space::kNone;
       const uint8_t* shadow = ShadowAt(warp, launch, lane, address, access.bytes, &space);
       if (shadow == nullptr || AllDefined(shadow, access.bytes)) continue;
-      if (!pending_) {
-        pending_ = true;
-        std::memset(pending_bits_.data(), 0, sizeof pending_bits_);
-      }
-      for (uint32_t i = 0; i < std::min<size_t>(access.bytes, kMostBytes); ++i) {
-        pending_bits_[static_cast<size_t>(lane)][i] = static_cast<uint8_t>(~shadow[i]);
-      }
+      loaded_.Set(lane, shadow, access.bytes);
       NoteOrigin(warp, *access.instruction, lane, space, address, access.bytes);
     }
-    if (pending_) warp.Track();
+    if (loaded_.any) warp.Track();
   }
 
   void NoteOrigin(WarpView& warp, const Instruction& in, int lane, Space space, uint64_t address,
                   uint32_t bytes) {
-    const auto known = stored_.lower_bound(address);
-    if (space == Space::kGlobal && known != stored_.end() && known->first < address + bytes) {
-      origins_of_warps_[KeyOf(warp)] = known->second;
-      return;
+    if (space == Space::kGlobal) {
+      if (OriginPtr known = memory_.OriginIn(address, bytes)) {
+        origins_of_warps_[KeyOf(warp)] = std::move(known);
+        return;
+      }
     }
-    std::shared_ptr<const Origin>& cached = origins_[{&in, warp.launch_id()}];
+    OriginPtr& cached = origins_[{&in, warp.launch_id()}];
     if (cached == nullptr) {
       cached = std::make_shared<Origin>(
           Origin{PlaceOf(launches_[warp.launch_id()].kernel, warp, in, lane), space});
     }
     origins_of_warps_[KeyOf(warp)] = cached;
-  }
-
-  // Bits of a register element of one lane.
-  static uint64_t UndefinedOf(WarpView& warp, Operand operand, int lane, int part = 0) {
-    if (!operand.exists()) return 0;
-    const auto* lanes = static_cast<const std::byte*>(warp.UndefinedLanes(operand));
-    if (lanes == nullptr) return 0;
-    if (operand.is_predicate()) {
-      uint32_t word;
-      std::memcpy(&word, lanes, sizeof word);
-      return word >> lane & 1;
-    }
-    uint64_t value = 0;
-    const uint32_t bytes = operand.bytes();
-    std::memcpy(&value, lanes + static_cast<size_t>(lane) * bytes + static_cast<size_t>(part) * 8,
-                std::min<uint32_t>(bytes, 8));
-    return value;
-  }
-  static void SetUndefined(WarpView& warp, Operand operand, int lane, uint64_t bits, int part = 0) {
-    if (!operand.exists()) return;
-    auto* lanes = static_cast<std::byte*>(warp.UndefinedLanes(operand));
-    if (lanes == nullptr) return;
-    if (operand.is_predicate()) {
-      uint32_t word;
-      std::memcpy(&word, lanes, sizeof word);
-      word = (word & ~(1u << lane)) | static_cast<uint32_t>(bits & 1) << lane;
-      std::memcpy(lanes, &word, sizeof word);
-      return;
-    }
-    const uint32_t bytes = operand.bytes();
-    std::memcpy(lanes + static_cast<size_t>(lane) * bytes + static_cast<size_t>(part) * 8, &bits,
-                std::min<uint32_t>(bytes, 8));
   }
 
   void Store(WarpView& warp, const vgpu::MemoryAccess& access) {
@@ -310,27 +252,35 @@ class InitChecker final : public Checker {
           high - low ==
               uint64_t{access.bytes} * static_cast<uint32_t>(std::popcount(access.mask))) {
         // As many bytes as lanes write: contiguous, unless lanes overlap, which leaves gaps.
-        if (Contiguous(access, low)) {
-          std::memset(region->defined.get() + (low - region->start), 0xff, high - low);
+        if (IsContiguous(access, low)) {
+          std::memset(region->At(low), 0xff, high - low);
           return;
         }
       }
     }
     const vgpu::LaunchInfo& launch = launches_[warp.launch_id()];
     const bool simple = in.op == Op::kStore;
+    const bool matrix = warp.tracked() && (in.op == Op::kWmmaStore || in.op == Op::kStmatrix);
+    LoadedBits stored;
+    if (matrix) matrix_.Store(warp, in, access.mask, &stored);
     for (uint32_t rest = access.mask; rest != 0; rest &= rest - 1) {
       const int lane = std::countr_zero(rest);
       const uint64_t address = access.address[static_cast<size_t>(lane)];
       Space space = Space::kNone;
       uint8_t* shadow = ShadowAt(warp, launch, lane, address, access.bytes, &space);
       if (shadow == nullptr) continue;
-      if (!warp.tracked() || !simple) {
+      if (!warp.tracked() || (!simple && !matrix)) {
         std::memset(shadow, 0xff, access.bytes);
         continue;
       }
       bool undefined = false;
-      const uint32_t count = in.list_count > 0 ? in.list_count : 1;
-      const uint32_t element = access.bytes / count;
+      for (uint32_t i = 0; matrix && i < access.bytes; ++i) {
+        const uint8_t byte = stored.bytes[static_cast<size_t>(lane)][i];
+        shadow[i] = static_cast<uint8_t>(~byte);
+        undefined |= byte != 0;
+      }
+      const uint32_t count = matrix ? 0 : in.list_count > 0 ? in.list_count : 1;
+      const uint32_t element = count == 0 ? access.bytes : access.bytes / count;
       for (uint32_t k = 0; k < count; ++k) {
         const Operand source = in.list_count > 0 ? warp.function().list[in.list_first + k] : in.b;
         for (uint32_t i = 0; i < element; ++i) {
@@ -340,20 +290,25 @@ class InitChecker final : public Checker {
           undefined |= byte != 0;
         }
       }
-      if (space == Space::kGlobal) {
-        stored_.erase(stored_.lower_bound(address), stored_.lower_bound(address + access.bytes));
-        if (undefined) stored_[address] = OriginOf(warp, in, lane);
-      }
+      if (space != Space::kGlobal) continue;
+      memory_.ForgetOrigins(address, access.bytes);
+      if (!undefined) continue;
+      const OriginPtr origin = OriginOf(warp, in, lane);
+      if (element >= 4 && ForgivePadding(shadow, access.bytes, origin->space)) continue;
+      memory_.SetOrigin(address, origin);
     }
   }
 
-  static bool Contiguous(const vgpu::MemoryAccess& access, uint64_t low) {
-    uint64_t next = low;
-    for (uint32_t rest = access.mask; rest != 0; rest &= rest - 1) {
-      if (access.address[static_cast<size_t>(std::countr_zero(rest))] != next) return false;
-      next += access.bytes;
+  // Gaps of structs count as defined once they are in global memory. True: that was all.
+  static bool ForgivePadding(uint8_t* shadow, uint32_t bytes, Space origin) {
+    bool all = true;
+    for (uint32_t i = 0; i + 4 <= bytes; i += 4) {
+      uint32_t defined;
+      std::memcpy(&defined, shadow + i, sizeof defined);
+      if (IsPadding(~defined, origin)) std::memset(shadow + i, 0xff, 4);
+      all &= ~defined == 0 || IsPadding(~defined, origin);
     }
-    return true;
+    return all;
   }
 
   void Atomic(WarpView& warp, const vgpu::MemoryAccess& access) {
@@ -373,15 +328,11 @@ class InitChecker final : public Checker {
       if (shadow == nullptr) continue;
       const bool old_defined = AllDefined(shadow, access.bytes);
       if (!old_defined) {
-        if (!pending_) {
-          pending_ = true;
-          std::memset(pending_bits_.data(), 0, sizeof pending_bits_);
-        }
-        for (uint32_t i = 0; i < std::min<size_t>(access.bytes, kMostBytes); ++i) {
-          pending_bits_[static_cast<size_t>(lane)][i] = static_cast<uint8_t>(~shadow[i]);
-        }
+        loaded_.Set(lane, shadow, access.bytes);
         NoteOrigin(warp, in, lane, space, address, access.bytes);
-        if (space == Space::kGlobal && !exchange) stored_[address] = OriginOf(warp, in, lane);
+        if (space == Space::kGlobal && !exchange) {
+          memory_.SetOrigin(address, OriginOf(warp, in, lane));
+        }
       }
       if (exchange || (old_defined && warp.tracked())) {
         uint64_t bits = warp.tracked() ? UndefinedOf(warp, in.b, lane) : 0;
@@ -393,7 +344,7 @@ class InitChecker final : public Checker {
         std::memset(shadow, 0, access.bytes);
       }
     }
-    if (pending_) warp.Track();
+    if (loaded_.any) warp.Track();
   }
 
   void AsyncCopy(WarpView& warp, const vgpu::MemoryAccess& access) {
@@ -417,7 +368,44 @@ class InitChecker final : public Checker {
     }
   }
 
-  // -- registers ----------------------------------------------------------------------------------
+  // Comes as loads of units of the source and writes of units of the target, in the same order.
+  void BulkCopy(WarpView& warp, const vgpu::MemoryAccess& access) {
+    const vgpu::LaunchInfo& launch = launches_[warp.launch_id()];
+    const int lane = std::countr_zero(access.mask);
+    Space space = Space::kNone;
+    uint8_t* shadow = ShadowAt(warp, launch, lane, access.address[static_cast<size_t>(lane)],
+                               access.bytes, &space);
+    if (access.kind == AccessKind::kLoad) {
+      if (bulk_taken_ == bulk_.size()) {
+        bulk_.clear();
+        bulk_taken_ = 0;
+      }
+      bulk_.insert(bulk_.end(), access.bytes, 0xff);
+      if (shadow == nullptr || AllDefined(shadow, access.bytes)) return;
+      std::memcpy(bulk_.data() + bulk_.size() - access.bytes, shadow, access.bytes);
+      NoteOrigin(warp, *access.instruction, lane, space, access.address[static_cast<size_t>(lane)],
+                 access.bytes);
+      return;
+    }
+    const bool known = bulk_.size() - bulk_taken_ >= access.bytes;
+    if (shadow != nullptr) {
+      if (known) {
+        std::memcpy(shadow, bulk_.data() + bulk_taken_, access.bytes);
+      } else {
+        std::memset(shadow, 0xff, access.bytes);
+      }
+      if (space == Space::kGlobal) {
+        const uint64_t address = access.address[static_cast<size_t>(lane)];
+        memory_.ForgetOrigins(address, access.bytes);
+        if (!AllDefined(shadow, access.bytes)) {
+          memory_.SetOrigin(address, OriginOf(warp, *access.instruction, lane));
+        }
+      }
+    }
+    if (known) bulk_taken_ += access.bytes;
+  }
+
+  // -- uses --------------------------------------------------------------------------------------
 
   void CheckUses(WarpView& warp, const Instruction& in, uint32_t mask) {
     const bool effect = in.control || in.op == Op::kStore || in.op == Op::kRed ||
@@ -445,6 +433,19 @@ class InitChecker final : public Checker {
     }
   }
 
+  // bar.red is done when the last thread has come, out of sight: its result is defined, and what
+  // goes into it is used here.
+  void ReduceAtBarrier(WarpView& warp, const Instruction& in, uint32_t mask) {
+    if (!in.d.exists()) return;
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      if (UndefinedOf(warp, in.c, lane) != 0) {
+        Use(warp, in, lane, "what a barrier collects depends on");
+      }
+      SetUndefined(warp, in.d, lane, 0);
+    }
+  }
+
   void Use(WarpView& warp, const Instruction& in, int lane, const char* what) {
     const auto known = known_.find({&in, warp.launch_id()});
     if (known != known_.end()) {
@@ -466,181 +467,18 @@ class InitChecker final : public Checker {
     known_[{&in, warp.launch_id()}] = sink().Add(std::move(finding));
   }
 
-  std::shared_ptr<const Origin> OriginOf(WarpView& warp, const Instruction& in, int lane) {
+  OriginPtr OriginOf(WarpView& warp, const Instruction& in, int lane) {
     const auto it = origins_of_warps_.find(KeyOf(warp));
     if (it != origins_of_warps_.end()) return it->second;
     return std::make_shared<Origin>(
         Origin{PlaceOf(launches_[warp.launch_id()].kernel, warp, in, lane), Space::kNone});
   }
 
-  void Propagate(WarpView& warp, const Instruction& in, uint32_t mask) {
-    switch (in.op) {
-      case Op::kLoad:
-        PropagateLoad(warp, in, mask);
-        return;
-      case Op::kAtom:
-        for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-          const int lane = std::countr_zero(rest);
-          SetUndefined(warp, in.d, lane, pending_ ? PendingBits(lane, 0, 8) : 0);
-        }
-        return;
-      case Op::kPack:
-      case Op::kUnpack:
-        PropagatePacking(warp, in, mask);
-        return;
-      case Op::kShfl:
-        PropagateShuffle(warp, in, mask);
-        return;
-      case Op::kStore:
-      case Op::kRed:
-      case Op::kCpAsync:
-      case Op::kCall:
-        return;
-      case Op::kVote:
-      case Op::kRedux:
-      case Op::kMatchAny:
-      case Op::kMatchAll: {
-        uint64_t any = 0;
-        for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-          any |= UndefinedOf(warp, in.a, std::countr_zero(rest));
-        }
-        for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-          const int lane = std::countr_zero(rest);
-          SetUndefined(warp, in.d, lane, any != 0 ? ~uint64_t{0} : 0);
-          SetUndefined(warp, in.d2, lane, any != 0 ? ~uint64_t{0} : 0);
-        }
-        return;
-      }
-      default:
-        break;
-    }
-    if (in.list_count > 0) {
-      // Matrix instructions: what of a fragment depends on what is not followed.
-      for (uint32_t k = 0; k < in.list_count; ++k) {
-        Clear(warp, warp.function().list[in.list_first + k], mask);
-      }
-    }
-    if (!in.d.exists() && !in.d2.exists()) return;
-    const bool guarded = in.guard.base() == OperandBase::kRegister;
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      const auto operand = [&](Operand o) {
-        return Shadowed{warp.ReadOperand(o, lane), UndefinedOf(warp, o, lane)};
-      };
-      const Shadowed a = operand(in.a);
-      const Shadowed b = operand(in.b);
-      const Shadowed c = operand(in.c);
-      const Shadowed e = operand(in.e);
-      const int bits =
-          !in.d.exists() || in.d.is_predicate() ? 1 : static_cast<int>(in.d.bytes()) * 8;
-      uint64_t undefined = UndefinedResult(in, a, b, c, e, std::min(bits, 64));
-      if (guarded && UndefinedOf(warp, in.guard, lane) != 0) undefined = ~uint64_t{0};
-      SetUndefined(warp, in.d, lane, undefined);
-      if (bits == 128) SetUndefined(warp, in.d, lane, UndefinedOf(warp, in.a, lane, 1), 1);
-      const uint64_t any = a.undefined | b.undefined | c.undefined | e.undefined;
-      SetUndefined(warp, in.d2, lane, any != 0 ? ~uint64_t{0} : 0);
-    }
-  }
-
-  static void Clear(WarpView& warp, Operand operand, uint32_t mask) {
-    if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      SetUndefined(warp, operand, lane, 0);
-      if (operand.bytes() == 16) SetUndefined(warp, operand, lane, 0, 1);
-    }
-  }
-
-  uint64_t PendingBits(int lane, uint32_t first, uint32_t bytes) const {
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < bytes && first + i < kMostBytes; ++i) {
-      bits |= uint64_t{pending_bits_[static_cast<size_t>(lane)][first + i]} << (8 * i);
-    }
-    return bits;
-  }
-
-  void PropagateLoad(WarpView& warp, const Instruction& in, uint32_t mask) {
-    const uint32_t count = in.list_count > 0 ? in.list_count : 1;
-    const uint32_t bytes = in.bytes;
-    const bool sign = ptx::KindOf(in.type) == ptx::TypeKind::kSigned;
-    for (uint32_t k = 0; k < count; ++k) {
-      const Operand target = in.list_count > 0 ? warp.function().list[in.list_first + k] : in.d;
-      if (!target.exists()) continue;
-      for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-        const int lane = std::countr_zero(rest);
-        uint64_t bits = pending_ ? PendingBits(lane, k * bytes, std::min(bytes, 8u)) : 0;
-        if (sign && bytes < 8 && (bits >> (8 * bytes - 1) & 1) != 0)
-          bits |= ~uint64_t{0} << (8 * bytes);
-        SetUndefined(warp, target, lane, bits);
-        if (target.bytes() == 16) {
-          SetUndefined(warp, target, lane, pending_ ? PendingBits(lane, k * bytes + 8, 8) : 0, 1);
-        }
-      }
-    }
-  }
-
-  static void PropagatePacking(WarpView& warp, const Instruction& in, uint32_t mask) {
-    const bool pack = in.op == Op::kPack;
-    const Operand whole = pack ? in.d : in.a;
-    const uint32_t count = in.list_count;
-    if (count == 0 || !whole.exists()) return;
-    const uint32_t width = whole.bytes() * 8 / count;
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      std::array<uint64_t, 2> bits{};
-      if (!pack) {
-        bits = {UndefinedOf(warp, whole, lane, 0),
-                whole.bytes() == 16 ? UndefinedOf(warp, whole, lane, 1) : 0};
-      }
-      for (uint32_t k = 0; k < count; ++k) {
-        const Operand part = warp.function().list[in.list_first + k];
-        const uint32_t at = k * width;
-        const uint64_t ones = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
-        if (pack) {
-          bits[at / 64] |= (UndefinedOf(warp, part, lane) & ones) << (at % 64);
-        } else {
-          SetUndefined(warp, part, lane, bits[at / 64] >> (at % 64) & ones);
-        }
-      }
-      if (pack) {
-        SetUndefined(warp, whole, lane, bits[0]);
-        if (whole.bytes() == 16) SetUndefined(warp, whole, lane, bits[1], 1);
-      }
-    }
-  }
-
-  static void PropagateShuffle(WarpView& warp, const Instruction& in, uint32_t mask) {
-    std::array<uint64_t, kWarpSize> bits{};
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      const int from = ShuffleSource(static_cast<vgpu::ShuffleMode>(in.variant), lane,
-                                     static_cast<uint32_t>(warp.ReadOperand(in.b, lane)),
-                                     static_cast<uint32_t>(warp.ReadOperand(in.c, lane)));
-      // An inactive source is another checker's business.
-      const int source = (mask >> from & 1) != 0 ? from : lane;
-      bits[static_cast<size_t>(lane)] = UndefinedOf(warp, in.a, source);
-    }
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      const int lane = std::countr_zero(rest);
-      SetUndefined(warp, in.d, lane, bits[static_cast<size_t>(lane)]);
-      SetUndefined(warp, in.d2, lane, 0);
-    }
-  }
-
   // -- the host looks -----------------------------------------------------------------------------
-
-  void CopyOrigins(uint64_t to, uint64_t from, uint64_t bytes) {
-    std::vector<std::pair<uint64_t, std::shared_ptr<const Origin>>> copied;
-    for (auto it = stored_.lower_bound(from); it != stored_.end() && it->first < from + bytes;
-         ++it) {
-      copied.emplace_back(it->first - from + to, it->second);
-    }
-    for (auto& [address, origin] : copied) stored_[address] = std::move(origin);
-  }
 
   void HostReads(Region& region, uint64_t address, uint64_t bytes, const Place& where,
                  const char* what) {
-    const uint8_t* shadow = region.defined.get() + (address - region.start);
+    const uint8_t* shadow = region.At(address);
     uint64_t undefined = 0;
     uint64_t first = bytes;
     for (uint64_t i = 0; i < bytes; ++i) {
@@ -652,10 +490,9 @@ class InitChecker final : public Checker {
                     .space = Space::kGlobal,
                     .place = where,
                     .address = address + first};
-    const auto origin = stored_.upper_bound(address + first);
-    if (origin != stored_.begin() && std::prev(origin)->first + 16 > address + first) {
+    if (const OriginPtr origin = memory_.OriginOf(address + first)) {
       // A kernel put them there: the line of its read is what is wrong.
-      const Origin& from = *std::prev(origin)->second;
+      const Origin& from = *origin;
       finding.place = from.place;
       finding.space = from.space;
       finding.message =
@@ -677,16 +514,14 @@ class InitChecker final : public Checker {
   }
 
   std::map<uint64_t, vgpu::LaunchInfo> launches_;
-  std::map<uint64_t, Region> regions_;
-  Region* last_ = nullptr;
-  // Undefined bytes that kernels stored, by address of the store.
-  std::map<uint64_t, std::shared_ptr<const Origin>> stored_;
-  std::map<std::pair<const Instruction*, uint64_t>, std::shared_ptr<const Origin>> origins_;
-  std::map<WarpKey, std::shared_ptr<const Origin>> origins_of_warps_;
+  DefinedMemory memory_;
+  std::map<std::pair<const Instruction*, uint64_t>, OriginPtr> origins_;
+  std::map<WarpKey, OriginPtr> origins_of_warps_;
   std::map<std::pair<const Instruction*, uint64_t>, size_t> known_;
-  // What the load that is being executed brings.
-  bool pending_ = false;
-  std::array<std::array<uint8_t, kMostBytes>, kWarpSize> pending_bits_{};
+  LoadedBits loaded_;
+  MatrixAccesses matrix_;
+  std::vector<uint8_t> bulk_;  // shadow of what a bulk copy has loaded
+  size_t bulk_taken_ = 0;      // and written
   std::array<uint64_t, kWarpSize> async_target_{};
 };
 

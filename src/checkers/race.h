@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "checkers/operation_order.h"
 #include "checkers/race_order.h"
 #include "checkers/race_shadow.h"
+#include "checkers/race_site.h"
 
 namespace kernelsmith::checkers {
 
@@ -32,7 +34,9 @@ class RaceChecker final : public Checker {
   RaceChecker(FindingSink& sink, const vgpu::DeviceMemory& memory);
   ~RaceChecker() override;
 
-  uint32_t interests() const override { return vgpu::interest::kAccesses; }
+  uint32_t interests() const override {
+    return vgpu::interest::kAccesses | vgpu::interest::kClusterAccesses;
+  }
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
   void OnLaunchEnd(const vgpu::Fault* fault) override;
   void OnResume(uint64_t launch_id) override;
@@ -45,19 +49,25 @@ class RaceChecker final : public Checker {
   void OnWarpBarrier(vgpu::WarpView& warp, uint32_t lanes) override;
   void OnAsyncGroup(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
   void OnMbarrierEnded(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
+  void OnClusterArrive(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask,
+                       uint32_t phase) override;
+  void OnClusterEnded(vgpu::WarpView& warp, uint32_t mask, uint32_t phase) override;
   void OnExit(vgpu::WarpView& warp, uint32_t mask) override;
+  void OnCopy(const HostCopy& copy) override;
+  void OnFill(const HostCopy& fill) override;
   void OnFree(const vgpu::Allocation& allocation, uint64_t operation, const Place& where) override;
   void OnSubmit(uint64_t operation, std::span<const uint64_t> after) override;
   void OnHostWait(std::span<const uint64_t> operations) override;
 
  private:
-  struct Site;
+  struct HostAccess;
+  struct SharedCopy;
   struct BlockState;
   struct Launch;
   struct Actor;
   struct Race;
 
-  const Site& SiteOf(const vgpu::WarpView& warp, const vgpu::Instruction& in);
+  const RaceSite& SiteOf(const vgpu::WarpView& warp, const vgpu::Instruction& in);
   BlockState& StateOf(uint64_t block_number);
   uint32_t StampOf(BlockState& state);
   void AccessLane(Actor& actor, uint64_t address, uint32_t bytes);
@@ -69,7 +79,20 @@ class RaceChecker final : public Checker {
   void Report(Actor& actor, const Entry& entry, bool entry_writes, bool volatile_pair);
   bool WritesSameValue(const Actor& actor, const Entry& entry) const;
   Place PlaceOfEntry(const Entry& entry) const;
+  // Of a word of shared memory by which threads synchronise.
+  static uint64_t SharedKey(uint64_t block_number, uint64_t offset) {
+    return offset + (block_number << 24);
+  }
+  uint64_t SharedKeyAt(vgpu::WarpView& warp, uint64_t address) const;
   void CompleteCopies(BlockState& state, uint32_t thread, size_t leave);
+  void Arrived(BlockState& home, const SharedCopy& copy, std::optional<uint32_t> stamp = {});
+  void EndClusterBlock(uint64_t number, BlockState& state);
+  void ReportEnded(const Entry& entry, bool writes, uint64_t block_number);
+  // race_host.cc
+  void HostDoes(HostAccess access);
+  bool MayOverlap(uint64_t operation, uint64_t other) const;
+  void CheckHost(const Actor& actor, uint64_t address, uint32_t bytes, bool writes);
+  void ReportHost(const HostAccess& access, Place kernel, const char* what, uint64_t address);
 
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
@@ -79,8 +102,9 @@ class RaceChecker final : public Checker {
   Launch* launch_ = nullptr;
   Shadow global_;
   PagePool shared_pages_;
-  std::vector<std::unique_ptr<Site>> sites_;
+  std::vector<std::unique_ptr<RaceSite>> sites_;
   std::unordered_map<const vgpu::Instruction*, uint32_t> site_of_;
+  std::vector<std::shared_ptr<const HostAccess>> host_;  // that the host has not waited for
   std::vector<Race> races_;
   std::map<std::array<uint32_t, 4>, size_t> race_of_;  // sites, kind, space
 };

@@ -237,4 +237,50 @@ void LaunchOrder::StrongWrite(Block& block, uint32_t thread, uint64_t key, SyncS
   word.device.Join(for_device);
 }
 
+void LaunchOrder::ClusterArrive(Block& block, uint32_t warp, uint32_t lanes, uint32_t cluster,
+                                uint32_t phase, bool release) {
+  Knowledge& word = phases_[{cluster, phase}];
+  const uint32_t first = warp * kLanes;
+  const Warp& at = block.warps[warp];
+  if (release) {
+    std::vector<std::pair<uint32_t, uint32_t>> clocks;
+    for (uint32_t i = 0; i < kLanes; ++i) {
+      if ((lanes >> i & 1) != 0) {
+        clocks.emplace_back(first + i, block.now);
+      } else if (at.full > block.full) {
+        clocks.emplace_back(first + i, at.full);
+      }
+    }
+    word.Join(Knowledge::Of(block.number, block.full, std::move(clocks)));
+    word.Join(block.known);
+  }
+  if (at.lanes != nullptr) {
+    ForEachLane(lanes, [&](uint32_t i) {
+      const Lane& lane = (*at.lanes)[i];
+      word.Join(lane.ready[1]);
+      if (!release) return;
+      word.Join(lane.known);
+      word.Join(lane.seen[0]);
+      word.Join(lane.seen[1]);
+    });
+  }
+  Tick(block);  // what they do from here on is not part of it
+}
+
+void LaunchOrder::ClusterEnded(Block& block, uint32_t warp, uint32_t lanes, uint32_t cluster,
+                               uint32_t phase) {
+  const auto it = phases_.find({cluster, phase});
+  if (it == phases_.end()) return;
+  ForEachLane(lanes, [&](uint32_t i) { LaneOf(block, warp * kLanes + i).known.Join(it->second); });
+}
+
+Knowledge LaunchOrder::KnownOfOthers(const Block& block) {
+  Knowledge known = block.known;
+  for (const Warp& warp : block.warps) {
+    if (warp.lanes == nullptr) continue;
+    for (const Lane& lane : *warp.lanes) known.Join(lane.known);
+  }
+  return known;
+}
+
 }  // namespace kernelsmith::checkers

@@ -86,6 +86,13 @@ class LaunchOrder {
   void StrongRead(Block& block, uint32_t thread, uint64_t key, SyncScope scope, bool acquire);
   void StrongWrite(Block& block, uint32_t thread, uint64_t key, SyncScope scope, bool release,
                    bool is_atomic);
+  // barrier.cluster: what lanes publish by arriving (`release`: all they know; otherwise what they
+  // made ready by fences), and what they learn when the phase has ended.
+  void ClusterArrive(Block& block, uint32_t warp, uint32_t lanes, uint32_t cluster, uint32_t phase,
+                     bool release);
+  void ClusterEnded(Block& block, uint32_t warp, uint32_t lanes, uint32_t cluster, uint32_t phase);
+  // All that threads of the block know of other blocks together.
+  static Knowledge KnownOfOthers(const Block& block);
   // True while no thread ever released anything: strong accesses then order nothing.
   bool quiet() const { return words_.empty(); }
 
@@ -108,6 +115,7 @@ class LaunchOrder {
   std::map<uint32_t, Block> blocks_;
   Block* last_ = nullptr;
   std::unordered_map<uint64_t, Word> words_;
+  std::map<std::pair<uint32_t, uint32_t>, Knowledge> phases_;  // of clusters
 };
 
 }  // namespace kernelsmith::checkers

@@ -91,6 +91,11 @@ class Shadow {
     }
     return *recent.page;
   }
+  // Null: nobody accessed it.
+  const Page* Find(uint64_t address) const {
+    const auto it = pages_.find(address / kPageBytes);
+    return it == pages_.end() ? nullptr : it->second.get();
+  }
   // Forgets pages that lie wholly inside; allocations have pages of their own.
   void Forget(uint64_t address, uint64_t bytes);
   void Clear() {

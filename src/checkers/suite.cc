@@ -21,6 +21,7 @@ const std::vector<CheckName>& AllChecks() {
       {"sync", "barriers and masks that lanes miss, deadlock, livelock"},
       {"index", "32-bit index arithmetic that wraps and becomes part of an address"},
       {"leak", "memory that is never freed"},
+      {"determinism", "results that depend on the order in which threads run"},
       {"api", "errors of the API and of launches that the program does not look at"},
   };
   return kAll;
@@ -45,6 +46,12 @@ Result<std::vector<std::string>> ParseChecks(std::string_view list) {
     chosen.emplace_back(name);
   }
   return chosen;
+}
+
+void SetMemoryOptions(vgpu::DeviceMemory::Options& options) {
+  options.guard = uint64_t{1} << 20;
+  options.most_guard = uint64_t{256} << 20;
+  options.quarantine_bytes = uint64_t{1} << 30;
 }
 
 void AddCheckers(CheckerList& list, const std::vector<std::string>& checks, FindingSink& sink,

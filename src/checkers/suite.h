@@ -21,6 +21,9 @@ const std::vector<CheckName>& AllChecks();
 // "memory,race"; "all" or nothing: all of them. An error names what there is.
 Result<std::vector<std::string>> ParseChecks(std::string_view list);
 
+// Wide guard zones and a long quarantine, for a GPU whose memory is to be checked.
+void SetMemoryOptions(vgpu::DeviceMemory::Options& options);
+
 // `gpu` must outlive the list.
 void AddCheckers(CheckerList& list, const std::vector<std::string>& checks, FindingSink& sink,
                  vgpu::VirtualGpu& gpu);

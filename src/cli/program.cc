@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "cudart/program_file.h"
 
@@ -96,7 +98,7 @@ Result<std::string> PrepareProgram(Session& session, const std::string& name) {
 }
 
 Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
-                       bool redirect) {
+                       bool redirect, std::optional<int> timeout_seconds, bool* timed_out) {
   std::vector<char*> arguments;
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -115,8 +117,20 @@ Result<int> RunProgram(const std::string& program, const std::vector<std::string
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGINT, &ignore, &old);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  bool killed = false;
+  const auto start = std::chrono::steady_clock::now();
+  while (true) {
+    const pid_t ended = ::waitpid(child, &status, timeout_seconds ? WNOHANG : 0);
+    if (ended == child || (ended < 0 && errno != EINTR)) break;
+    if (ended < 0) continue;
+    const auto elapsed = std::chrono::steady_clock::now() - start;
+    if (!killed && elapsed > std::chrono::seconds(*timeout_seconds)) {
+      killed = true;
+      ::kill(child, SIGKILL);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+  if (timed_out != nullptr) *timed_out = killed;
   ::sigaction(SIGINT, &old, nullptr);
   return status;
 }

@@ -1,6 +1,7 @@
 // Programs that run with our runtime library: `run`, `sanitize` and `profile`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace kernelsmith {
 Result<std::string> PrepareProgram(Session& session, const std::string& name);
 
 // Runs it to its end: the wait status. With `redirect` its standard output goes to standard error.
+// With a timeout it is killed after so many seconds; `timed_out` says whether.
 Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
-                       bool redirect);
+                       bool redirect, std::optional<int> timeout_seconds = {},
+                       bool* timed_out = nullptr);
 
 // A file that goes with the object. Its path is empty if there could be none.
 class ScratchFile {

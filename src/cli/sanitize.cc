@@ -1,12 +1,17 @@
-// `kernelsmith sanitize`: runs a CUDA program on the virtual GPU with every access, synchronisation
-// and API call checked. The checkers run in the program's process, inside our runtime library; what
-// they find comes back through a file, so that a program that crashes has its report too.
+// `kernelsmith sanitize PROGRAM`: runs a CUDA program on the virtual GPU with every access,
+// synchronisation and API call checked; sanitize_candidate.cc does the same with a candidate. The
+// checkers run in the program's process, inside our runtime library; what they find comes back
+// through a file, so that a program that crashes has its report too.
+#include "cli/sanitize.h"
+
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -20,17 +25,8 @@
 namespace kernelsmith {
 namespace {
 
+namespace fs = std::filesystem;
 using checkers::Finding;
-
-struct SanitizeOptions {
-  std::string checks = "all";
-  bool sarif = false;
-  std::string output;
-  int error_exit_code = 1;
-  size_t max_findings = 100;
-  std::string gpu;
-  std::optional<int> watchdog_seconds;
-};
 
 // llvm-symbolizer or addr2line: two lines a frame, an empty line between addresses of the former.
 std::vector<std::vector<checkers::HostLine>> SymbolizeWith(ProcessRunner& processes,
@@ -101,11 +97,28 @@ Status WriteReport(Session& session, const SanitizeOptions& options,
   return {};
 }
 
-Result<ExitCode> Sanitize(Session& session, const SanitizeOptions& options,
-                          const std::vector<std::string>& command) {
-  if (command.empty()) {
-    return InvalidInput("sanitize needs a program, e.g. kernelsmith sanitize ./a.out");
+// What the run comes to: the report and the exit code. `otherwise`: the code if there is no error.
+Result<ExitCode> Conclude(Session& session, const SanitizeOptions& options,
+                          std::vector<Finding> findings, int otherwise) {
+  const bool errors = std::any_of(findings.begin(), findings.end(),
+                                  [](const Finding& f) { return f.severity == Severity::kError; });
+  // Errors first, each kind of severity in the order of appearance.
+  std::vector<Finding> ordered;
+  for (const Severity severity : {Severity::kError, Severity::kWarning, Severity::kNote}) {
+    for (Finding& f : findings) {
+      if (f.severity == severity) ordered.push_back(std::move(f));
+    }
   }
+  findings = std::move(ordered);
+  const size_t left_off =
+      findings.size() > options.max_findings ? findings.size() - options.max_findings : 0;
+  findings.resize(findings.size() - left_off);
+  KS_RETURN_IF_ERROR(WriteReport(session, options, findings, left_off));
+  return static_cast<ExitCode>(errors ? options.error_exit_code : otherwise);
+}
+
+Result<ExitCode> SanitizeProgram(Session& session, const SanitizeOptions& options,
+                                 const std::vector<std::string>& command) {
   KS_TRY(const std::vector<std::string> checks, checkers::ParseChecks(options.checks));
   if (!options.gpu.empty()) {
     KS_TRY(const GpuModel* model, FindGpuModel(options.gpu));
@@ -124,7 +137,9 @@ Result<ExitCode> Sanitize(Session& session, const SanitizeOptions& options,
   session.out.flush();
   session.err.flush();
   const bool machine = options.output.empty() && (session.json || options.sarif);
-  KS_TRY(const int status, RunProgram(program, command, machine));
+  bool timed_out = false;
+  KS_TRY(const int status,
+         RunProgram(program, command, machine, options.timeout_seconds, &timed_out));
   ::unsetenv("KERNELSMITH_CHECK");
   ::unsetenv("KERNELSMITH_CHECK_REPORT");
   KS_TRY(const std::string text, session.files.Read(file.path()));
@@ -133,33 +148,47 @@ Result<ExitCode> Sanitize(Session& session, const SanitizeOptions& options,
                               [&](const std::string& module, const std::vector<uint64_t>& offsets) {
                                 return SymbolizeWith(session.processes, module, offsets);
                               });
-  const bool errors = std::any_of(findings.begin(), findings.end(),
-                                  [](const Finding& f) { return f.severity == Severity::kError; });
-  // Errors first, each kind of severity in the order of appearance.
-  std::vector<Finding> ordered;
-  for (const Severity severity : {Severity::kError, Severity::kWarning, Severity::kNote}) {
-    for (Finding& f : findings) {
-      if (f.severity == severity) ordered.push_back(std::move(f));
-    }
-  }
-  findings = std::move(ordered);
-  const size_t left_off =
-      findings.size() > options.max_findings ? findings.size() - options.max_findings : 0;
-  findings.resize(findings.size() - left_off);
-  if (WIFSIGNALED(status)) {
+  if (timed_out) {
+    session.err << fmt::format("kernelsmith: the program did not end within {} s (--timeout)\n",
+                               *options.timeout_seconds);
+  } else if (WIFSIGNALED(status)) {
     session.err << fmt::format("kernelsmith: the program was ended by signal {} ({})\n",
                                WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   }
-  KS_RETURN_IF_ERROR(WriteReport(session, options, findings, left_off));
-  if (errors) return static_cast<ExitCode>(options.error_exit_code);
-  return static_cast<ExitCode>(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+  // 124 is what timeout(1) says.
+  const int own = timed_out             ? 124
+                  : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                        : WEXITSTATUS(status);
+  return Conclude(session, options, std::move(findings), own);
+}
+
+Result<ExitCode> Sanitize(Session& session, const SanitizeOptions& options,
+                          const std::vector<std::string>& command) {
+  if (command.empty()) {
+    return InvalidInput(
+        "sanitize needs a program, e.g. kernelsmith sanitize ./a.out, or a task "
+        "and a candidate");
+  }
+  if (command.size() == 2 && command[1].ends_with(".cu")) {
+    std::error_code ignored;
+    const bool program =
+        ::access(command[0].c_str(), X_OK) == 0 && fs::is_regular_file(command[0], ignored);
+    if (!program) {
+      KS_TRY(std::vector<Finding> findings,
+             SanitizeCandidate(session, options, command[0], command[1]));
+      return Conclude(session, options, std::move(findings), kExitOk);
+    }
+  }
+  return SanitizeProgram(session, options, command);
 }
 
 }  // namespace
 
 void AddSanitize(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
-      "sanitize", "Run a CUDA program (built with nvcc -cudart shared) with everything checked");
+      "sanitize",
+      "Run a CUDA program (built with nvcc -cudart shared), or the plans of a candidate (TASK "
+      "CANDIDATE.cu), with everything checked");
   auto options = std::make_shared<SanitizeOptions>();
   std::string names;
   std::string footer = "Checks:\n";
@@ -180,6 +209,13 @@ void AddSanitize(CLI::App& app, Session& session) {
   command->add_option("--gpu", options->gpu, "GPU to pose as: h100 (default), a100, l4, ...");
   command->add_option("--watchdog", options->watchdog_seconds,
                       "Seconds after which a kernel that only spins is ended; 0: never");
+  command->add_option("--timeout", options->timeout_seconds,
+                      "Seconds after which the program is ended (exit code 124); default: never");
+  command->add_flag("--backward", options->backward, "Of a candidate: the task's backward pass");
+  command->add_option("--dtype", options->dtype,
+                      "Of a candidate: float32, float16, bfloat16, or the task's own");
+  command->add_option("--group", options->group,
+                      "Of a candidate: quick, hidden or timing shapes (default quick)");
   command->add_flag("--json", session.json, "Report as one JSON document");
   command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
   command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");

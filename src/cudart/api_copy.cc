@@ -262,10 +262,10 @@ cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
 // -- memset ---------------------------------------------------------------------------------------
 
 cudaError_t cudaMemset(void* dst, int value, size_t count) {
-  return Fill(ByteRun(dst, value, count), nullptr, Completion::kEager);
+  return Fill(ByteRun(dst, value, count), nullptr, Completion::kAsIfDone);
 }
 cudaError_t cudaMemset_ptds(void* dst, int value, size_t count) {
-  return Fill(ByteRun(dst, value, count), cudaStreamPerThread, Completion::kEager);
+  return Fill(ByteRun(dst, value, count), cudaStreamPerThread, Completion::kAsIfDone);
 }
 cudaError_t cudaMemsetAsync(void* dst, int value, size_t count, cudaStream_t stream) {
   return Fill(ByteRun(dst, value, count), stream, Completion::kEager);
@@ -274,10 +274,11 @@ cudaError_t cudaMemsetAsync_ptsz(void* dst, int value, size_t count, cudaStream_
   return Fill(ByteRun(dst, value, count), PerThread(stream), Completion::kEager);
 }
 cudaError_t cudaMemset2D(void* dst, size_t pitch, int value, size_t width, size_t height) {
-  return Fill(ByteRows(dst, pitch, value, width, height), nullptr, Completion::kEager);
+  return Fill(ByteRows(dst, pitch, value, width, height), nullptr, Completion::kAsIfDone);
 }
 cudaError_t cudaMemset2D_ptds(void* dst, size_t pitch, int value, size_t width, size_t height) {
-  return Fill(ByteRows(dst, pitch, value, width, height), cudaStreamPerThread, Completion::kEager);
+  return Fill(ByteRows(dst, pitch, value, width, height), cudaStreamPerThread,
+              Completion::kAsIfDone);
 }
 cudaError_t cudaMemset2DAsync(void* dst, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
@@ -288,10 +289,10 @@ cudaError_t cudaMemset2DAsync_ptsz(void* dst, size_t pitch, int value, size_t wi
   return Fill(ByteRows(dst, pitch, value, width, height), PerThread(stream), Completion::kEager);
 }
 cudaError_t cudaMemset3D(cudaPitchedPtr pitched, int value, cudaExtent extent) {
-  return Fill(ByteSlices(pitched, value, extent), nullptr, Completion::kEager);
+  return Fill(ByteSlices(pitched, value, extent), nullptr, Completion::kAsIfDone);
 }
 cudaError_t cudaMemset3D_ptds(cudaPitchedPtr pitched, int value, cudaExtent extent) {
-  return Fill(ByteSlices(pitched, value, extent), cudaStreamPerThread, Completion::kEager);
+  return Fill(ByteSlices(pitched, value, extent), cudaStreamPerThread, Completion::kAsIfDone);
 }
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr pitched, int value, cudaExtent extent,
                               cudaStream_t stream) {

@@ -6,6 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,10 +14,20 @@
 #include <vector>
 
 #include "checkers/checker.h"
+#include "checkers/determinism.h"
 #include "checkers/finding.h"
 #include "vgpu/vgpu.h"
 
 namespace kernelsmith::cudart {
+
+struct GraphProgram;
+
+// The operations of a graph's steps in one launch of it: each is ordered only as the graph says.
+struct GraphOperations {
+  std::vector<uint64_t> steps;
+  std::vector<std::unique_ptr<GraphOperations>> children;  // of steps that are graphs
+  uint64_t end = 0;                                        // after all of them
+};
 
 class Checking {
  public:
@@ -41,6 +52,13 @@ class Checking {
 
   // Operations: what Submit started, with the call it came from.
   uint64_t NewOperation(std::vector<uint64_t> after);
+  GraphOperations NewOperations(const GraphProgram& program, std::vector<uint64_t> after);
+
+  // Runs a kernel, and again in other orders where that is asked for and nothing else uses the
+  // memory meanwhile.
+  Result<vgpu::LaunchResult> Launch(vgpu::VirtualGpu& gpu, const vgpu::LaunchRequest& request);
+  // While the result lives, the caller uses device memory outside of Launch.
+  std::shared_ptr<void> UseMemory();
 
   // Once, at the program's end.
   void Finish();
@@ -60,6 +78,12 @@ class Checking {
   std::mutex mutex_;
   std::vector<PendingError> pending_;
   uint64_t next_operation_ = 1;
+  // Who uses device memory: held while kernels are repeated, so that nobody begins to.
+  std::mutex memory_mutex_;
+  uint64_t users_ = 0;
+  uint64_t uses_ = 0;                         // ever begun
+  std::map<std::string, int> repeated_;       // launches of a kernel that ran in several orders
+  checkers::OrderChecker* orders_ = nullptr;  // in the list; null: not asked for
   bool finished_ = false;
 };
 

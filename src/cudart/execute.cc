@@ -76,9 +76,9 @@ void Runtime::Execute(const Work& work) {
     return;
   }
   if (const auto* graph = std::get_if<GraphWork>(&work)) {
-    for (const GraphProgram::Step& step : graph->program->steps) {
-      if (!step.enabled) continue;
-      Execute(step.child != nullptr ? Work{GraphWork{step.child}} : step.work);
+    const GraphProgram& program = *graph->program;
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      if (program.steps[i].enabled) ExecuteStep(program, i);
     }
   }
 }
@@ -90,17 +90,18 @@ void Runtime::RunKernel(const KernelWork& work) {
   } else if (profiling_ != nullptr) {
     observer = &profiling_->observer();
   }
+  const vgpu::LaunchRequest request{.module = work.kernel->module->loaded(),
+                                    .entry = work.kernel->name,
+                                    .grid = work.grid,
+                                    .block = work.block,
+                                    .cluster = work.cluster,
+                                    .dynamic_shared_bytes = work.dynamic_shared,
+                                    .parameters = work.parameters,
+                                    .cooperative = work.cooperative,
+                                    .observer = observer,
+                                    .operation = current_operation()};
   const Result<vgpu::LaunchResult> result =
-      gpu().Launch({.module = work.kernel->module->loaded(),
-                    .entry = work.kernel->name,
-                    .grid = work.grid,
-                    .block = work.block,
-                    .cluster = work.cluster,
-                    .dynamic_shared_bytes = work.dynamic_shared,
-                    .parameters = work.parameters,
-                    .cooperative = work.cooperative,
-                    .observer = observer,
-                    .operation = current_operation()});
+      checking_ != nullptr ? checking_->Launch(gpu(), request) : gpu().Launch(request);
   if (!result.ok()) {
     Fail(result.error().kind() == ErrorKind::kUnsupported ? cudaErrorNotSupported
                                                           : cudaErrorLaunchFailure,
@@ -124,6 +125,7 @@ void Runtime::FailInKernel(const vgpu::Fault& fault) {
 
 void Runtime::RunCopy(const CopyWork& work) {
   if (work.empty()) return;
+  const auto turn = checking_ != nullptr ? checking_->UseMemory() : nullptr;
   std::byte* dst = Access(work.dst, work.dst_extent());
   const std::byte* src = Access(work.src, work.src_extent());
   if (dst == nullptr || src == nullptr) {
@@ -155,6 +157,7 @@ void Runtime::RunCopy(const CopyWork& work) {
 
 void Runtime::RunFill(const FillWork& work) {
   if (work.empty()) return;
+  const auto turn = checking_ != nullptr ? checking_->UseMemory() : nullptr;
   std::byte* dst = Access(work.dst, work.extent());
   if (dst == nullptr) {
     Fail(cudaErrorIllegalAddress, "a memset ran after its memory was freed");

@@ -230,6 +230,7 @@ namespace {
 // What the thread executes for a checked program.
 thread_local uint64_t t_operation = 0;
 thread_local const checkers::Place* t_place = nullptr;
+thread_local const GraphOperations* t_graph = nullptr;  // of the graph that it executes
 
 std::vector<uint64_t> OperationsOf(const std::vector<TaskPtr>& tasks) {
   std::vector<uint64_t> operations;
@@ -246,20 +247,41 @@ TaskPtr Runtime::MakeCheckedTask(Work work, const std::vector<TaskPtr>& before) 
   auto place = std::make_shared<const checkers::Place>(kernel ? checking_->LaunchPlace()
                                                               : checking_->CallPlace());
   if (kernel) Thread().in_launch_syntax = false;
-  const uint64_t operation = checking_->NewOperation(OperationsOf(before));
-  auto task =
-      std::make_shared<Task>([this, operation, place = std::move(place), work = std::move(work)] {
-        const uint64_t outer = std::exchange(t_operation, operation);
-        const checkers::Place* outer_place = std::exchange(t_place, place.get());
-        Execute(work);
-        t_operation = outer;
-        t_place = outer_place;
-      });
+  auto steps = std::make_shared<GraphOperations>();
+  uint64_t operation = 0;
+  if (const auto* graph = std::get_if<GraphWork>(&work)) {
+    *steps = checking_->NewOperations(*graph->program, OperationsOf(before));
+    operation = steps->end;
+  } else {
+    operation = checking_->NewOperation(OperationsOf(before));
+  }
+  auto task = std::make_shared<Task>([this, operation, steps = std::move(steps),
+                                      place = std::move(place), work = std::move(work)] {
+    const uint64_t outer = std::exchange(t_operation, operation);
+    const GraphOperations* outer_graph = std::exchange(t_graph, steps.get());
+    const checkers::Place* outer_place = std::exchange(t_place, place.get());
+    Execute(work);
+    t_operation = outer;
+    t_graph = outer_graph;
+    t_place = outer_place;
+  });
   task->operation = operation;
   return task;
 }
 
 uint64_t Runtime::current_operation() { return t_operation; }
+
+void Runtime::ExecuteStep(const GraphProgram& program, size_t index) {
+  const GraphProgram::Step& step = program.steps[index];
+  const Work work = step.child != nullptr ? Work{GraphWork{step.child}} : step.work;
+  if (checking_ == nullptr || t_graph == nullptr) return Execute(work);
+  const GraphOperations* outer_graph = t_graph;
+  const uint64_t outer = std::exchange(t_operation, outer_graph->steps[index]);
+  if (step.child != nullptr) t_graph = outer_graph->children[index].get();
+  Execute(work);
+  t_graph = outer_graph;
+  t_operation = outer;
+}
 
 checkers::Place Runtime::current_place() {
   return t_place != nullptr ? *t_place : checking_->CallPlace();
@@ -314,8 +336,9 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
   if (started != nullptr) *started = task;
   executor_.Submit(task, before,
                    quick ? Executor::Where::kCallerIfReady : Executor::Where::kAnyThread);
-  if (completion == Completion::kEager) {
+  if (completion != Completion::kComplete) {
     executor_.WaitFor(task, patience_);
+    if (completion == Completion::kAsIfDone) NoteWait({task});
     return cudaSuccess;
   }
   executor_.Wait(task);

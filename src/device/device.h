@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,10 @@ class StepObserver {
   virtual void OnInputs(const std::vector<const CallArgument*>& inputs) {}
   virtual void BeforeStep(const PlanStep& step) {}
   virtual void AfterStep(const PlanStep& step) {}
+  // All steps are done; the outputs are read next. Not after a failure.
+  virtual void OnOutputs() {}
+  // vgpu::LaunchRequest::operation of the launch that begins.
+  virtual uint64_t operation() const { return 0; }
 };
 
 struct RunRequest {
@@ -44,6 +49,8 @@ struct RunRequest {
   StepObserver* steps = nullptr;
   uint64_t schedule = 0;             // vgpu::LaunchRequest::schedule of every launch
   bool observe_preparation = false;  // `observer` and `steps` see the preparation as well
+  // How kernels that `observer` sees are launched; empty: as they are.
+  std::function<Result<vgpu::LaunchResult>(vgpu::VirtualGpu&, const vgpu::LaunchRequest&)> launch;
 };
 
 struct RunLaunch {

@@ -44,7 +44,10 @@ class PlanRun {
       KS_RETURN_IF_ERROR(SetInputs(request_.inputs));
       KS_RETURN_IF_ERROR(Steps(plan_.steps, /*observed=*/true));
     }
-    if (!outcome_.failure) Collect();
+    if (!outcome_.failure) {
+      if (request_.steps != nullptr) request_.steps->OnOutputs();
+      Collect();
+    }
     outcome_.duration = std::chrono::steady_clock::now() - start;
     return std::move(outcome_);
   }
@@ -62,16 +65,23 @@ class PlanRun {
       }
       KS_TRY(const uint64_t address,
              memory_.Allocate(buffer.bytes, vgpu::AllocationKind::kDevice,
-                              buffer.kind == PlanBuffer::Kind::kInput
-                                  ? fmt::format("input {}", buffer.name)
-                                  : fmt::format("buffer {}", addresses_.size()),
-                              512));
+                              NameOf(static_cast<BufferIndex>(addresses_.size())), 512));
       addresses_.push_back(address);
       owned_.push_back(address);
       const auto index = static_cast<BufferIndex>(addresses_.size() - 1);
       Poison(Bytes({index, 0}), index);
     }
     return {};
+  }
+
+  // For messages: the tensor that the buffer holds.
+  std::string NameOf(BufferIndex index) const {
+    const PlanBuffer& buffer = plan_.buffers[index];
+    if (buffer.kind == PlanBuffer::Kind::kInput) return fmt::format("input {}", buffer.name);
+    for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+      if (plan_.outputs[i].at.buffer == index) return fmt::format("output {}", i);
+    }
+    return fmt::format("buffer {}", index);
   }
 
   // Bytes that are a NaN in every float type more often than not would hide in sums; random ones
@@ -142,17 +152,20 @@ class PlanRun {
                                       launch.kernel, entry->parameter_bytes, parameters.size()));
     }
     const auto start = std::chrono::steady_clock::now();
+    const vgpu::LaunchRequest request{
+        .module = module_.get(),
+        .entry = launch.kernel,
+        .grid = launch.grid,
+        .block = launch.block,
+        .cluster = launch.cluster,
+        .dynamic_shared_bytes = launch.dynamic_shared,
+        .parameters = parameters,
+        .cooperative = launch.cooperative,
+        .observer = observed ? request_.observer : nullptr,
+        .schedule = request_.schedule,
+        .operation = observed && request_.steps != nullptr ? request_.steps->operation() : 0};
     KS_TRY(const vgpu::LaunchResult result,
-           gpu_.Launch({.module = module_.get(),
-                        .entry = launch.kernel,
-                        .grid = launch.grid,
-                        .block = launch.block,
-                        .cluster = launch.cluster,
-                        .dynamic_shared_bytes = launch.dynamic_shared,
-                        .parameters = parameters,
-                        .cooperative = launch.cooperative,
-                        .observer = observed ? request_.observer : nullptr,
-                        .schedule = request_.schedule}));
+           observed&& request_.launch ? request_.launch(gpu_, request) : gpu_.Launch(request));
     if (observed && !preparing_) {
       KS_TRY(const vgpu::Kernel* kernel, module_->Prepare(launch.kernel));
       outcome_.launches.push_back({.step = number,

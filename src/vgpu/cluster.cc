@@ -22,4 +22,16 @@ uint64_t ClusterOffset(const Block& own, uint32_t rank) {
   return rank == own.rank ? 0 : (uint64_t{rank} + 1) * kSharedWindowSize;
 }
 
+SharedPlace WarpPicture::SharedAt(uint64_t address) {
+  uint64_t offset = address - warp_.launch->shared_window;
+  if (offset >= kSharedWindows * kSharedWindowSize) return {};
+  Block* block = BlockOfSharedAddress(*warp_.block, offset);
+  if (block == nullptr || offset >= block->shared_bytes) return {};
+  return {.exists = true,
+          .block_number = block->number,
+          .offset = static_cast<uint32_t>(offset),
+          .bytes = block->shared_bytes,
+          .defined = block->defined_shared.empty() ? nullptr : block->defined_shared.data()};
+}
+
 }  // namespace kernelsmith::vgpu

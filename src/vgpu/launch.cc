@@ -121,6 +121,7 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
                            .kernel = request.entry,
                            .grid = request.grid,
                            .block = request.block,
+                           .cluster = request.cluster,
                            .shared_bytes = launch.shared_bytes,
                            .shared_window = launch.shared_window,
                            .local_window = launch.local_window,

@@ -27,8 +27,20 @@ inline constexpr uint32_t kBadAccesses = 1 << 2;
 // The engine keeps WarpView's shadows, and AfterInstruction comes for tracked warps.
 inline constexpr uint32_t kUndefinedBits = 1 << 3;
 inline constexpr uint32_t kIndexArithmetic = 1 << 4;  // OnIndexArithmetic
-inline constexpr uint32_t kAll = 0xffffffff & ~(kBadAccesses | kUndefinedBits);
+// OnMemoryAccess also of shared memory of other blocks of the cluster (WarpView::SharedAt); without
+// it, accesses with such a lane are not told.
+inline constexpr uint32_t kClusterAccesses = 1 << 5;
+inline constexpr uint32_t kAll = 0xffffffff & ~(kBadAccesses | kUndefinedBits | kClusterAccesses);
 }  // namespace interest
+
+// Where in shared memory a generic address is.
+struct SharedPlace {
+  bool exists = false;
+  uint64_t block_number = 0;  // whose memory it is
+  uint32_t offset = 0;
+  uint32_t bytes = 0;          // of the block's shared memory in all
+  uint8_t* defined = nullptr;  // the shadow of all of it; see WarpView::DefinedShared
+};
 
 // The warp that executes, as an observer may see it.
 class WarpView {
@@ -68,6 +80,8 @@ class WarpView {
   virtual uint8_t* DefinedLocal(int lane) = 0;
   virtual uint32_t shared_bytes() const = 0;
   virtual uint32_t local_bytes() const = 0;
+  // Of the own block or of another of its cluster.
+  virtual SharedPlace SharedAt(uint64_t address) = 0;
 };
 
 enum class AccessKind : uint8_t { kLoad, kStore, kAtomic, kReduction, kAsyncCopy, kPrefetch };
@@ -99,6 +113,7 @@ struct LaunchInfo {
   std::string kernel;
   Dim3 grid;
   Dim3 block;
+  Dim3 cluster;                // {1,1,1}: none
   uint32_t shared_bytes = 0;   // static and dynamic
   uint64_t shared_window = 0;  // generic addresses of shared and of local memory begin here
   uint64_t local_window = 0;
@@ -166,6 +181,11 @@ class Observer {
   virtual void OnAsyncGroup(WarpView& warp, const MemoryAccess& access) {}
   // mbarrier.test_wait or try_wait found the phase ended for the lanes of `access.mask`.
   virtual void OnMbarrierEnded(WarpView& warp, const MemoryAccess& access) {}
+  // barrier.cluster: lanes arrived at it in phase `phase` of the cluster, or found that phase
+  // ended.
+  virtual void OnClusterArrive(WarpView& warp, const Instruction& instruction, uint32_t mask,
+                               uint32_t phase) {}
+  virtual void OnClusterEnded(WarpView& warp, uint32_t mask, uint32_t phase) {}
   virtual void OnExit(WarpView& warp, uint32_t mask) {}
 };
 

@@ -286,6 +286,7 @@ class WarpPicture final : public WarpView {
   }
   uint32_t shared_bytes() const override { return warp_.block->shared_bytes; }
   uint32_t local_bytes() const override { return warp_.local_stride; }
+  SharedPlace SharedAt(uint64_t address) override;
   bool ReadMemory(int lane, uint64_t address, void* to, uint32_t bytes) const override;
 
  private:

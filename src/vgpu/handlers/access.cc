@@ -123,8 +123,8 @@ uint64_t TranslateRange(Warp& w, const Instruction& in, MemorySpace space, Acces
 bool ObserveAccess(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
                    uint32_t mask, uint32_t bytes, const uint64_t* address) {
   const MemoryAccess access = AccessOf(w, in, space, kind, mask, bytes, address);
-  if (w.block->cluster != nullptr) {
-    // Observers know shared memory as the own block's: what others' see is not told.
+  if (w.block->cluster != nullptr && !w.launch->Wants(interest::kClusterAccesses)) {
+    // The observer knows shared memory as the own block's only.
     for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
       const uint64_t at = access.address[static_cast<size_t>(std::countr_zero(rest))];
       const uint64_t slot = (at - w.launch->shared_window) / kSharedWindowSize;

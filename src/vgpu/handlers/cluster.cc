@@ -49,7 +49,8 @@ void Arrive(Warp& w, const Instruction& in, uint32_t mask) {
   Cluster* cluster = w.block->cluster;
   if (w.launch->observer != nullptr) {
     WarpPicture picture(w);
-    w.launch->observer->OnFence(picture, in, mask);
+    w.launch->observer->OnClusterArrive(picture, in, mask,
+                                        cluster != nullptr ? cluster->phase : w.cluster_phase[0]);
   }
   if (cluster == nullptr) return;
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
@@ -74,6 +75,11 @@ void Test(Warp& w, const Instruction& in, uint32_t mask) {
   }
   uint32_t& d = w.Predicate(in.d);
   d = (d & ~mask) | ended;
+  if (ended != 0 && w.launch->observer != nullptr) {
+    const uint32_t phase = w.cluster_phase[std::countr_zero(ended)];
+    WarpPicture picture(w);
+    w.launch->observer->OnClusterEnded(picture, ended, phase);
+  }
 }
 
 }  // namespace

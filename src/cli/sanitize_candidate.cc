@@ -1,0 +1,165 @@
+// `kernelsmith sanitize TASK CANDIDATE`: the candidate's host code is traced into plans, and those
+// run on the virtual GPU under the checkers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "checkers/determinism.h"
+#include "checkers/suite.h"
+#include "cli/sanitize.h"
+#include "cli/task_store.h"
+#include "device/plan_checks.h"
+#include "plan/trace.h"
+#include "verify/arguments.h"
+
+namespace kernelsmith {
+namespace {
+
+// Inputs that the task itself changes, by their place among the tensors of the arguments.
+std::vector<bool> MayWrite(const TaskGraph& graph, const std::vector<const CallArgument*>& inputs) {
+  std::vector<bool> may;
+  for (const CallArgument* input : inputs) {
+    may.push_back(std::find(graph.mutated.begin(), graph.mutated.end(), "mutated." + input->name) !=
+                  graph.mutated.end());
+  }
+  return may;
+}
+
+class CandidateRun {
+ public:
+  CandidateRun(Session& session, const SanitizeOptions& options, std::vector<std::string> checks)
+      : session_(session),
+        options_(options),
+        checks_(std::move(checks)),
+        store_(DefaultTaskStoreOptions(session), session.files) {}
+
+  Result<std::vector<checkers::Finding>> Run(const std::string& task_name,
+                                             const std::string& candidate_file) {
+    KS_RETURN_IF_ERROR(session_.files.Read(candidate_file));
+    CandidateCompiler compiler(session_.files, session_.processes, session_.tools);
+    KS_TRY(candidate_, compiler.Compile(candidate_file, {}));
+    KS_TRY(const Task task, store_.Load(task_name));
+    const TaskDirection direction =
+        options_.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+    size_t configurations = 0;
+    for (const TaskConfiguration& configuration : task.Configurations(direction)) {
+      if (configuration.group != options_.group) continue;
+      ++configurations;
+      KS_RETURN_IF_ERROR(RunOne(
+          task, {.direction = direction, .configuration = configuration, .dtype = options_.dtype}));
+    }
+    if (configurations == 0) {
+      return InvalidInput(fmt::format("task '{}' has no {} configuration of the group '{}'",
+                                      task.name, Name(direction), options_.group));
+    }
+    return sink_.Findings();
+  }
+
+ private:
+  Status RunOne(const Task& task, const TaskRequest& request) {
+    KS_TRY(const TaskGraph graph, store_.Export(task, request));
+    KS_TRY(const TaskCase sample, store_.Evaluate(task, request, session_.Seed()));
+    KS_TRY(const CaseTensors values, ReadCase(sample));
+    KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, values));
+    TraceOptions trace{.function = options_.backward ? "backward" : "forward"};
+    for (const TensorSpec& result : sample.results) {
+      trace.results.push_back({.dtype = ParseDType(result.dtype).value_or(DType::kFloat32),
+                               .shape = result.shape,
+                               .strides = result.strides});
+    }
+    KS_TRY(const TraceOutcome traced, Trace(candidate_, arguments, trace, session_.processes));
+    if (!traced.plan) {
+      const std::string why =
+          traced.findings.empty() ? "the host code has no plan" : traced.findings.front().message;
+      return Unsupported(fmt::format("{}: {}", request.configuration.name, why));
+    }
+    return RunPlan(*traced.plan, graph, FlattenTensors(arguments));
+  }
+
+  Status RunPlan(const Plan& plan, const TaskGraph& graph,
+                 const std::vector<const CallArgument*>& inputs) {
+    VirtualDeviceOptions device_options;
+    checkers::SetMemoryOptions(device_options.gpu.memory);
+    if (options_.watchdog_seconds) {
+      device_options.gpu.watchdog = std::chrono::seconds(*options_.watchdog_seconds);
+    }
+    KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice(std::move(device_options)));
+    checkers::CheckerList list(sink_);
+    // Buffers of a plan are the plan's: what the candidate does not free is torch's to free.
+    std::vector<std::string> checks = checks_;
+    std::erase(checks, "leak");
+    checkers::AddCheckers(list, checks, sink_, *device->gpu());
+    RunRequest request{.plan = &plan,
+                       .ptx = candidate_.ptx,
+                       .ptx_name = candidate_.ptx_path.string(),
+                       .inputs = inputs,
+                       .observer = &list,
+                       .observe_preparation = true};
+    if (std::find(checks.begin(), checks.end(), "determinism") != checks.end()) {
+      auto made = std::make_unique<checkers::OrderChecker>(sink_);
+      request.launch = [orders = made.get()](vgpu::VirtualGpu& gpu,
+                                             const vgpu::LaunchRequest& launch) {
+        return checkers::LaunchInSeveralOrders(
+            gpu, launch,
+            [&](checkers::Finding finding, const std::vector<checkers::MemoryRange>& where) {
+              orders->Add(std::move(finding), where);
+            });
+      };
+      list.Add(std::move(made));
+    }
+    const std::map<uint64_t, SourceLocation> sites = SitesOf(plan);
+    PlanChecks steps(plan, list, *device->gpu(),
+                     {.place =
+                          [&](const PlanStep& step) {
+                            const auto it = sites.find(step.site);
+                            checkers::Place place;
+                            if (it != sites.end()) place.source = it->second;
+                            return place;
+                          },
+                      .may_write = MayWrite(graph, inputs)});
+    request.steps = &steps;
+    KS_TRY(const RunOutcome outcome, device->Run(request));
+    list.Finish();
+    if (outcome.failure && !sink_.HasErrors()) {
+      sink_.Add({.kind = checkers::FindingKind::kLaunchError,
+                 .severity = Severity::kError,
+                 .message = outcome.failure->message});
+    }
+    return {};
+  }
+
+  std::map<uint64_t, SourceLocation> SitesOf(const Plan& plan) {
+    std::vector<uint64_t> sites;
+    for (const auto* steps : {&plan.preparation, &plan.steps}) {
+      for (const PlanStep& step : *steps) {
+        if (step.site != 0) sites.push_back(step.site);
+      }
+    }
+    const std::vector<SourceLocation> places = ResolveSites(candidate_, sites, session_.processes);
+    std::map<uint64_t, SourceLocation> found;
+    for (size_t i = 0; i < sites.size() && i < places.size(); ++i) {
+      if (places[i].line > 0) found[sites[i]] = places[i];
+    }
+    return found;
+  }
+
+  Session& session_;
+  const SanitizeOptions& options_;
+  std::vector<std::string> checks_;
+  TaskStore store_;
+  CompiledCandidate candidate_;
+  checkers::FindingSink sink_;
+};
+
+}  // namespace
+
+Result<std::vector<checkers::Finding>> SanitizeCandidate(Session& session,
+                                                         const SanitizeOptions& options,
+                                                         const std::string& task,
+                                                         const std::string& candidate) {
+  KS_TRY(std::vector<std::string> checks, checkers::ParseChecks(options.checks));
+  return CandidateRun(session, options, std::move(checks)).Run(task, candidate);
+}
+
+}  // namespace kernelsmith
