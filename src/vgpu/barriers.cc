@@ -82,6 +82,7 @@ bool ReleaseComplete(Block& block, Rule rule) {
 }  // namespace
 
 uint32_t ArriveAtBarrier(Warp& w, const Instruction& in, uint32_t mask) {
+  w.block->barriers_used = true;
   Block& block = *w.block;
   const bool waits = in.variant != static_cast<uint8_t>(BarrierKind::kArrive);
   const uint32_t* ids = w.Lanes<uint32_t>(in.a);

@@ -72,6 +72,7 @@ void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result
       .kernel = launch.kernel,
       .block = launch.request.block,
       .parameter_bytes = static_cast<uint32_t>(launch.request.parameters.size()),
+      .warp_stride = sizeof(CompiledWarp),
       .helpers = RunnerHelpers()};
   compiled.kernel.reset(library.compile(request, &compiled.why));
   if (compiled.kernel != nullptr) result.compile_ms = compiled.kernel->compile_ms;

@@ -28,6 +28,9 @@ Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
               launch.request.schedule),
       warps_((launch.request.block.Count() + kWarpSize - 1) / kWarpSize, launch.request.schedule) {
   if (compiled == nullptr) return;
+  // Neighbours share cache lines and pages: each thread takes a piece of the grid. Enough of them
+  // for balance.
+  piece_ = std::clamp<uint64_t>(launch.request.grid.Count() / 128, 1, 256);
   parameters_host_ = reinterpret_cast<uint64_t>(launch.memory->HostAlias(launch.parameters, 1));
   sites_.resize(compiled->sites);
 }
@@ -37,20 +40,14 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   // Clusters begin as a whole.
   const uint64_t blocks = launch_.request.grid.Count();
   const uint64_t blocks_each = launch_.request.cluster.Count();
-  const uint64_t total = launch_.Turns();
   const uint64_t limit = std::max<uint64_t>(
       launch_.request.cooperative ? blocks : launch_.options->resident_blocks, 1);
   uint64_t stalled = 0;  // turns in a row without progress
   auto last_progress = Clock::now();
   const auto take = [&]() -> std::optional<uint64_t> {
     if (deadline && Clock::now() >= *deadline) return std::nullopt;
-    if (next_.load(std::memory_order_relaxed) > last_block.load(std::memory_order_relaxed)) {
-      return std::nullopt;
-    }
     if (launch_.chosen_blocks > 0 && !launch_.observer->WantsMoreBlocks()) return std::nullopt;
-    const uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
-    if (number >= total) return std::nullopt;
-    return BlockOfTurn(number);
+    return Take(last_block);
   };
   while (true) {
     if (resident_.empty()) {
@@ -68,6 +65,14 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     if (outcome == BlockOutcome::kFault) {
       failed_block_ = block.number;
       return;
+    }
+    if (outcome == BlockOutcome::kDone && compiled_ != nullptr && resident_.size() == 1) {
+      // The usual case, without ceremony.
+      const auto number = take();
+      if (!number) return;
+      Begin(block, *number);
+      stalled = 0;
+      continue;
     }
     if (outcome == BlockOutcome::kDone) {
       Finish();
@@ -114,6 +119,20 @@ uint64_t Runner::BlockOfTurn(uint64_t turn) const {
   return turn + low;
 }
 
+std::optional<uint64_t> Runner::Take(const std::atomic<uint64_t>& last_block) {
+  if (taken_ == taken_end_) {
+    taken_ = next_.fetch_add(piece_, std::memory_order_relaxed);
+    taken_end_ = std::min(taken_ + piece_, launch_.Turns());
+    if (taken_ >= taken_end_) {
+      taken_ = taken_end_ = 0;
+      return std::nullopt;
+    }
+  }
+  // What fails first is what counts: no need for blocks behind it.
+  if (taken_ > last_block.load(std::memory_order_relaxed)) return std::nullopt;
+  return BlockOfTurn(taken_++);
+}
+
 void Runner::StartNext(uint64_t number) {
   const Dim3 size = launch_.request.cluster;
   if (size.Count() == 1) {
@@ -150,37 +169,46 @@ std::unique_ptr<Block> Runner::Start(uint64_t number, Cluster* cluster, uint32_t
   } else {
     block = std::make_unique<Block>();
   }
-  const Dim3 grid = launch_.request.grid;
-  block->number = number;
   block->cluster = cluster;
   block->rank = rank;
-  block->index = {static_cast<uint32_t>(number % grid.x),
-                  static_cast<uint32_t>(number / grid.x % grid.y),
-                  static_cast<uint32_t>(number / grid.x / grid.y)};
-  block->threads = static_cast<uint32_t>(launch_.request.block.Count());
+  Begin(*block, number);
+  return block;
+}
+
+void Runner::Begin(Block& block, uint64_t number) {
+  const Dim3 grid = launch_.request.grid;
+  block.number = number;
+  block.index = {static_cast<uint32_t>(number % grid.x),
+                 static_cast<uint32_t>(number / grid.x % grid.y),
+                 static_cast<uint32_t>(number / grid.x / grid.y)};
+  block.threads = static_cast<uint32_t>(launch_.request.block.Count());
   // Shared memory begins as 0 for the same reason as registers do.
-  block->shared_storage.assign(launch_.shared_bytes + 128, std::byte{0});
-  const auto address = reinterpret_cast<uintptr_t>(block->shared_storage.data());
-  block->shared = block->shared_storage.data() + (128 - address % 128) % 128;
-  block->shared_bytes = launch_.shared_bytes;
-  if (launch_.Wants(interest::kUndefinedBits)) {
-    block->defined_shared.assign(launch_.shared_bytes + 16, 0);
+  if (launch_.shared_bytes > 0 || block.shared_storage.empty()) {
+    block.shared_storage.assign(launch_.shared_bytes + 128, std::byte{0});
   }
-  block->heap_frees = launch_.heap_frees;
-  block->finished_warps = 0;
-  block->next_warp = 0;
-  for (BarrierState& barrier : block->barriers) barrier = {};
-  const size_t warps = (block->threads + kWarpSize - 1) / kWarpSize;
-  if (block->warps.size() != warps) block->warps = std::vector<Warp>(warps);
+  const auto address = reinterpret_cast<uintptr_t>(block.shared_storage.data());
+  block.shared = block.shared_storage.data() + (128 - address % 128) % 128;
+  block.shared_bytes = launch_.shared_bytes;
+  if (launch_.Wants(interest::kUndefinedBits)) {
+    block.defined_shared.assign(launch_.shared_bytes + 16, 0);
+  }
+  block.heap_frees = launch_.heap_frees;
+  block.finished_warps = 0;
+  block.next_warp = 0;
+  if (block.barriers_used) {
+    for (BarrierState& barrier : block.barriers) barrier = {};
+    block.barriers_used = false;
+  }
+  const size_t warps = (block.threads + kWarpSize - 1) / kWarpSize;
+  if (block.warps.size() != warps) block.warps = std::vector<Warp>(warps);
   if (launch_.observer != nullptr) launch_.observer->OnBlockBegin(number);
   if (compiled_ != nullptr) {
-    StartCompiled(*block);
+    StartCompiled(block);
   } else {
-    for (size_t i = 0; i < warps; ++i) StartWarp(*block, i);
+    for (size_t i = 0; i < warps; ++i) StartWarp(block, i);
   }
   ++launch_.statistics.blocks;
   launch_.statistics.warps += warps;
-  return block;
 }
 
 void Runner::StartWarp(Block& block, size_t index) {

@@ -32,13 +32,14 @@ struct CompiledWarp : jit::WarpContext {
     kArrived,      // the same, and the block's barriers know
     kInterpreted,  // state in the interpreter's warp
   };
-  State state = State::kFresh;
+  State state = State::kFresh;  // kFresh also while all warps of the block go on together
   Runner* runner = nullptr;
-  std::vector<std::byte> storage;
 };
 
 struct CompiledBlock {
+  jit::BlockContext context;
   std::vector<CompiledWarp> warps;
+  std::vector<std::byte> storage;  // of the warps' `save`
   std::array<uint32_t, jit::kSpecials> special{};
 };
 
@@ -63,6 +64,8 @@ class Runner {
   // A block, or all blocks of a cluster.
   void StartNext(uint64_t number);
   std::unique_ptr<Block> Start(uint64_t number, Cluster* cluster, uint32_t rank);
+  void Begin(Block& block, uint64_t number);
+  std::optional<uint64_t> Take(const std::atomic<uint64_t>& last_block);
   void StartWarp(Block& block, size_t index);
   void FillSpecial(Warp& w, uint32_t first);
   void Finish();
@@ -72,23 +75,33 @@ class Runner {
   bool WaitForOthers(Clock::time_point last_progress);
 
   // ---- compiled code
-  static std::byte* Prepare(jit::WarpContext* context);
-  static bool Handle(jit::WarpContext* context, const Instruction* in, uint32_t pc, uint32_t mask);
-  static bool Find(jit::WarpContext* context, jit::Site* site, uint64_t address, uint64_t bytes,
-                   uint64_t group);
+  static bool Handle(jit::BlockContext* block, jit::WarpContext* context,
+                     const jit::HandlerCall* call, uint32_t mask);
+  static uint32_t Access(jit::BlockContext* block, jit::WarpContext* context,
+                         const jit::HandlerCall* call, uint32_t mask);
+  static bool FindSite(jit::BlockContext& block, Warp& w, const jit::HandlerCall& call,
+                       uint32_t mask);
+  static void PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call);
   friend jit::Helpers RunnerHelpers();
 
+  void MakeCompiled(Block& block);
   void StartCompiled(Block& block);
+  void MakeWarpsReady(Block& block);
+  void Prepare(jit::WarpContext& context);
+  bool Enter(CompiledWarp& compiled, uint32_t b);
+  void NoteOutcome(Warp& w, CompiledWarp& compiled);
   // All warps of a block from barrier to barrier, as long as all arrive at the same one. Nullopt:
   // they do not; RunBlock goes on.
   std::optional<BlockOutcome> RunTogether(Block& block);
-  jit::Outcome RunCode(Warp& w, CompiledWarp& compiled, uint32_t entry);
   WarpOutcome RunMixed(Warp& w);
   void Arrive(Warp& w, CompiledWarp& compiled);
 
   LaunchState& launch_;
   std::atomic<uint64_t>& next_;
   const jit::CompiledKernel* compiled_;
+  uint64_t taken_ = 0;  // blocks [taken_, taken_end_) are this runner's
+  uint64_t taken_end_ = 0;
+  uint64_t piece_ = 1;
   TurnOrder blocks_;
   TurnOrder warps_;
   uint64_t failed_block_ = 0;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "vgpu/cold_call.h"
 #include "vgpu/runner.h"
 
 namespace kernelsmith::vgpu {
@@ -20,53 +21,220 @@ void Activate(Warp& w) {
       const_cast<std::byte*>(w.frame->function->ConstantData());
 }
 
+// ---- values between `save` and the interpreter's registers
+
+constexpr uint32_t kCanonicalNan = 0x7fffffff;
+
+template <typename T>
+void ExpandTo(const jit::SavedValue& value, const std::byte* save, uint32_t mask,
+              std::byte* registers) {
+  T lanes[kWarpSize];
+  if (value.form == jit::SavedValue::Form::kLanes) {
+    std::memcpy(lanes, save + value.slot, sizeof lanes);
+  } else {
+    const uint32_t groups = value.form == jit::SavedValue::Form::kAffine ? value.groups : 1;
+    const uint32_t each = kWarpSize / groups;
+    for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+      uint64_t base;
+      std::memcpy(&base, save + value.slot + lane / each * 8, sizeof base);
+      lanes[lane] = static_cast<T>(base + static_cast<uint64_t>(value.stride) * (lane % each));
+    }
+  }
+  if constexpr (sizeof(T) == 4) {
+    if (value.raw) {
+      for (T& lane : lanes) {
+        if ((lane & 0x7fffffff) > 0x7f800000) lane = kCanonicalNan;
+      }
+    }
+  }
+  T* to = reinterpret_cast<T*>(registers + value.place);
+  if (mask == kFullMask) {
+    std::memcpy(to, lanes, sizeof lanes);
+    return;
+  }
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    to[lane] = lanes[lane];
+  }
+}
+
+void Expand(const jit::SavedValue& value, const std::byte* save, uint32_t mask,
+            std::byte* registers) {
+  switch (value.width) {
+    case LaneWidth::k1:
+      return ExpandTo<uint8_t>(value, save, mask, registers);
+    case LaneWidth::k2:
+      return ExpandTo<uint16_t>(value, save, mask, registers);
+    case LaneWidth::k4:
+      return ExpandTo<uint32_t>(value, save, mask, registers);
+    case LaneWidth::k8:
+      return ExpandTo<uint64_t>(value, save, mask, registers);
+    case LaneWidth::k16:
+      return;
+    case LaneWidth::kPredicate: {
+      uint64_t bits;
+      if (value.form == jit::SavedValue::Form::kLanes) {
+        uint32_t word;
+        std::memcpy(&word, save + value.slot, sizeof word);
+        bits = word;
+      } else {
+        std::memcpy(&bits, save + value.slot, sizeof bits);
+        bits = (bits & 1) != 0 ? kFullMask : 0;
+      }
+      uint32_t old;
+      std::memcpy(&old, registers + value.place, sizeof old);
+      const uint32_t now = (old & ~mask) | (static_cast<uint32_t>(bits) & mask);
+      std::memcpy(registers + value.place, &now, sizeof now);
+      return;
+    }
+  }
+}
+
+// The other way. False: the lanes do not have the form.
+template <typename T>
+bool Compress(const jit::SavedValue& value, const std::byte* registers, std::byte* save) {
+  T lanes[kWarpSize];
+  std::memcpy(lanes, registers + value.place, sizeof lanes);
+  if (value.form == jit::SavedValue::Form::kLanes) {
+    std::memcpy(save + value.slot, lanes, sizeof lanes);
+    return true;
+  }
+  const uint32_t groups = value.form == jit::SavedValue::Form::kAffine ? value.groups : 1;
+  const uint32_t each = kWarpSize / groups;
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
+    const T base = lanes[lane / each * each];
+    if (lanes[lane] != static_cast<T>(base + static_cast<uint64_t>(value.stride) * (lane % each))) {
+      return false;
+    }
+  }
+  for (uint32_t g = 0; g < groups; ++g) {
+    const uint64_t base = lanes[g * each];
+    std::memcpy(save + value.slot + size_t{8} * g, &base, sizeof base);
+  }
+  return true;
+}
+
+bool Compress(const jit::SavedValue& value, const std::byte* registers, std::byte* save) {
+  switch (value.width) {
+    case LaneWidth::k1:
+      return Compress<uint8_t>(value, registers, save);
+    case LaneWidth::k2:
+      return Compress<uint16_t>(value, registers, save);
+    case LaneWidth::k4:
+      return Compress<uint32_t>(value, registers, save);
+    case LaneWidth::k8:
+      return Compress<uint64_t>(value, registers, save);
+    case LaneWidth::k16:
+      return false;
+    case LaneWidth::kPredicate: {
+      uint32_t word;
+      std::memcpy(&word, registers + value.place, sizeof word);
+      if (value.form == jit::SavedValue::Form::kLanes) {
+        std::memcpy(save + value.slot, &word, sizeof word);
+        return true;
+      }
+      const uint64_t bit = word & 1;
+      std::memcpy(save + value.slot, &bit, sizeof bit);
+      return word == 0 || word == kFullMask;
+    }
+  }
+  return false;
+}
+
+uint32_t MaskAt(const jit::WarpContext& context, uint32_t slot) {
+  if (slot == jit::Exit::Lanes::kAll) return kFullMask;
+  uint32_t mask;
+  std::memcpy(&mask, context.save + slot, sizeof mask);
+  return mask;
+}
+
 }  // namespace
 
 jit::Helpers RunnerHelpers() {
-  return {.prepare = Runner::Prepare, .handle = Runner::Handle, .find = Runner::Find};
+  kernelsmith_cold_function = Runner::Access;
+  return {.handle = Runner::Handle, .access = kernelsmith_cold_call};
 }
 
-std::byte* Runner::Prepare(jit::WarpContext* context) {
-  if (context->registers != nullptr) return context->registers;
-  auto* compiled = static_cast<CompiledWarp*>(context);
-  Warp& w = *context->warp;
-  compiled->runner->StartWarp(*w.block, w.index);
+// Makes the interpreter's warp ready.
+void Runner::Prepare(jit::WarpContext& context) {
+  Warp& w = *context.warp;
+  if (context.registers == nullptr) {
+    StartWarp(*w.block, w.index);
+    context.registers = w.lane_frame[0]->registers;
+  }
   Activate(w);
-  context->registers = w.frame->registers;
-  return context->registers;
 }
 
-bool Runner::Handle(jit::WarpContext* context, const Instruction* in, uint32_t pc, uint32_t mask) {
-  Prepare(context);
+void Runner::PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call) {
+  auto& compiled = static_cast<CompiledWarp&>(context);
+  compiled.runner->Prepare(context);
+  for (const jit::SavedValue& value : call.operands) {
+    Expand(value, context.save, kFullMask, context.registers);
+  }
+  context.warp->pc = call.pc;
+}
+
+bool Runner::Handle(jit::BlockContext*, jit::WarpContext* context, const jit::HandlerCall* call,
+                    uint32_t mask) {
+  PrepareCall(*context, *call);
   Warp& w = *context->warp;
-  w.pc = pc;
-  if (in->op == Op::kCall) {
-    RunSystemCall(w, w.function().calls[in->target], mask);
+  const Instruction& in = *call->instruction;
+  if (in.op == Op::kCall) {
+    RunSystemCall(w, w.function().calls[in.target], mask);
     // It may have freed what sites remember.
     auto& sites = static_cast<CompiledWarp*>(context)->runner->sites_;
     std::fill(sites.begin(), sites.end(), jit::Site{});
   } else {
-    in->handler(w, *in, mask);
+    in.handler(w, in, mask);
   }
   return !w.stopped;
 }
 
-bool Runner::Find(jit::WarpContext* context, jit::Site* site, uint64_t address, uint64_t bytes,
-                  uint64_t group) {
-  Warp& w = *context->warp;
-  const bool write = (group & jit::kWrites) != 0;
-  group &= ~jit::kWrites;
-  if (!w.FindWindow(address, bytes) || (write && !w.window.writable)) return false;
-  *site = {.low = w.window.low,
-           .limit = w.window.high - w.window.low - group + 1,
-           .delta = static_cast<uint64_t>(w.window.delta)};
+// Fills the site with the allocation that contains all that the lanes access. False: none does.
+bool Runner::FindSite(jit::BlockContext& block, Warp& w, const jit::HandlerCall& call,
+                      uint32_t mask) {
+  const Instruction& in = *call.instruction;
+  uint64_t low = ~uint64_t{0};
+  uint64_t high = 0;
+  uint64_t bits = 0;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    auto address = static_cast<uint64_t>(call.begin);
+    if (in.address == AddressBase::kRegister32) {
+      address = static_cast<uint32_t>(w.Lanes<uint32_t>(in.a)[lane] + address);
+    } else if (in.address == AddressBase::kRegister64) {
+      address += w.Lanes<uint64_t>(in.a)[lane];
+    } else if (in.address == AddressBase::kParameters) {
+      address += block.parameters;
+    }
+    low = std::min(low, address);
+    high = std::max(high, address);
+    bits |= address;
+  }
+  if ((bits & (call.align - 1)) != 0 || high + call.bytes < high) return false;
+  if (!w.FindWindow(low, high - low + call.bytes) || (call.writes && !w.window.writable)) {
+    return false;
+  }
+  block.sites[call.site] = {.low = w.window.low,
+                            .limit = w.window.high - w.window.low - call.room + 1,
+                            .delta = static_cast<uint64_t>(w.window.delta)};
   return true;
 }
 
-void Runner::StartCompiled(Block& block) {
-  if (block.compiled == nullptr) block.compiled = std::make_shared<CompiledBlock>();
+uint32_t Runner::Access(jit::BlockContext* block, jit::WarpContext* context,
+                        const jit::HandlerCall* call, uint32_t mask) {
+  PrepareCall(*context, *call);
+  Warp& w = *context->warp;
+  const Instruction& in = *call->instruction;
+  if (call->site != ~0u && FindSite(*block, w, *call, mask)) return 1;
+  if (call->find_only) return 2;
+  in.handler(w, in, mask);
+  return w.stopped ? 0 : 2;
+}
+
+void Runner::MakeCompiled(Block& block) {
+  block.compiled = std::make_shared<CompiledBlock>();
   CompiledBlock& compiled = *block.compiled;
-  block.fresh = true;
   const LaunchRequest& request = launch_.request;
   static_assert(jit::kSpecials >= static_cast<size_t>(Special::kCount));
   const auto set = [&](Special which, uint32_t value) {
@@ -75,69 +243,98 @@ void Runner::StartCompiled(Block& block) {
   set(Special::kNtidX, request.block.x);
   set(Special::kNtidY, request.block.y);
   set(Special::kNtidZ, request.block.z);
-  set(Special::kCtaidX, block.index.x);
-  set(Special::kCtaidY, block.index.y);
-  set(Special::kCtaidZ, block.index.z);
   set(Special::kNctaidX, request.grid.x);
   set(Special::kNctaidY, request.grid.y);
   set(Special::kNctaidZ, request.grid.z);
   set(Special::kNwarpid, static_cast<uint32_t>(block.warps.size()));
-  set(Special::kSmid, static_cast<uint32_t>(block.number % launch_.options->multiprocessors));
   set(Special::kNsmid, launch_.options->multiprocessors);
   set(Special::kGridid, static_cast<uint32_t>(launch_.grid_id));
   set(Special::kEnvreg1, static_cast<uint32_t>(launch_.grid_workspace >> 32));
   set(Special::kEnvreg2, static_cast<uint32_t>(launch_.grid_workspace));
   set(Special::kDynamicSmemSize, request.dynamic_shared_bytes);
   set(Special::kTotalSmemSize, launch_.shared_bytes);
-  set(Special::kZero, 0);
   set(Special::kOne, 1);
-  if (compiled.warps.size() != block.warps.size()) {
-    compiled.warps = std::vector<CompiledWarp>(block.warps.size());
-    for (CompiledWarp& warp : compiled.warps) {
-      warp.storage.resize(compiled_->save_bytes + kSaveAlignment);
-      const auto address = reinterpret_cast<uintptr_t>(warp.storage.data());
-      warp.save =
-          warp.storage.data() + (kSaveAlignment - address % kSaveAlignment) % kSaveAlignment;
-    }
+  compiled.context = {.sites = sites_.data(),
+                      .parameters = launch_.parameters,
+                      .parameters_host = parameters_host_,
+                      .shared_bytes = block.shared_bytes,
+                      .shared_window = launch_.shared_window,
+                      .local_window = launch_.local_window,
+                      .special = compiled.special.data()};
+  const size_t count = block.warps.size();
+  const size_t each =
+      (compiled_->save_bytes + kSaveAlignment - 1) / kSaveAlignment * kSaveAlignment;
+  compiled.storage.resize(count * each + kSaveAlignment);
+  const auto address = reinterpret_cast<uintptr_t>(compiled.storage.data());
+  std::byte* save =
+      compiled.storage.data() + (kSaveAlignment - address % kSaveAlignment) % kSaveAlignment;
+  compiled.warps = std::vector<CompiledWarp>(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    CompiledWarp& warp = compiled.warps[i];
+    warp.warp = &block.warps[i];
+    warp.warp->block = &block;
+    warp.warp->launch = &launch_;
+    warp.warp->index = i;
+    warp.save = save + i * each;
+    warp.warp_index = i;
+    warp.runner = this;
   }
+}
+
+// Cheap: most blocks need nothing else, and many have little to do.
+void Runner::StartCompiled(Block& block) {
+  if (block.compiled == nullptr) MakeCompiled(block);
+  CompiledBlock& compiled = *block.compiled;
+  block.fresh = true;
+  block.warps_ready = false;
+  const auto set = [&](Special which, uint32_t value) {
+    compiled.special[static_cast<size_t>(which)] = value;
+  };
+  set(Special::kCtaidX, block.index.x);
+  set(Special::kCtaidY, block.index.y);
+  set(Special::kCtaidZ, block.index.z);
+  set(Special::kSmid, static_cast<uint32_t>(block.number % launch_.options->multiprocessors));
+  compiled.context.shared_host = reinterpret_cast<uint64_t>(block.shared);
+  for (CompiledWarp& warp : compiled.warps) {
+    warp.registers = nullptr;
+    warp.state = CompiledWarp::State::kFresh;
+  }
+}
+
+// What the interpreter expects of warps that compiled code has not touched, when something needs
+// the interpreter at last.
+void Runner::MakeWarpsReady(Block& block) {
+  if (block.warps_ready) return;
+  block.warps_ready = true;
   for (uint32_t i = 0; i < block.warps.size(); ++i) {
     Warp& w = block.warps[i];
+    CompiledWarp& warp = block.compiled->warps[i];
     const uint32_t lanes = std::min<uint32_t>(kWarpSize, block.threads - i * kWarpSize);
-    w.block = &block;
-    w.launch = &launch_;
-    w.index = i;
     w.live = lanes == kWarpSize ? kFullMask : (1u << lanes) - 1;
     w.blocked = w.deferred = w.at_barrier = w.forced = 0;
     w.stopped = false;
-    CompiledWarp& warp = compiled.warps[i];
-    warp.warp = &w;
-    warp.registers = nullptr;
-    warp.sites = sites_.data();
-    warp.parameters = launch_.parameters;
-    warp.parameters_host = parameters_host_;
-    warp.shared_host = reinterpret_cast<uint64_t>(block.shared);
-    warp.shared_bytes = block.shared_bytes;
-    warp.shared_window = launch_.shared_window;
-    warp.local_window = launch_.local_window;
-    warp.special = compiled.special.data();
-    warp.warp_index = i;
-    warp.runner = this;
-    warp.state = CompiledWarp::State::kFresh;
     if (lanes != kWarpSize) {
       // Compiled code is for whole warps.
       StartWarp(block, i);
       w.frame = w.lane_frame[std::countr_zero(w.live)];
       warp.registers = w.frame->registers;
       warp.state = CompiledWarp::State::kInterpreted;
-    } else if (compiled_->needs_registers) {
-      Prepare(&warp);
     }
   }
 }
 
-jit::Outcome Runner::RunCode(Warp& w, CompiledWarp& compiled, uint32_t entry) {
-  const auto outcome = static_cast<jit::Outcome>(compiled_->code(&compiled, entry));
-  switch (outcome) {
+// Whether the interpreter's registers have the form that compiled code needs at block b; if so
+// they are in `save`.
+bool Runner::Enter(CompiledWarp& compiled, uint32_t b) {
+  return std::all_of(compiled_->entries[b].begin(), compiled_->entries[b].end(),
+                     [&](const jit::SavedValue& value) {
+                       return Compress(value, compiled.registers, compiled.save);
+                     });
+}
+
+// What a warp's outcome means for the interpreter's picture of it.
+void Runner::NoteOutcome(Warp& w, CompiledWarp& compiled) {
+  switch (compiled.outcome) {
     case jit::Outcome::kDone:
       if (compiled.registers != nullptr) DropFrames(w, w.live);
       w.live = 0;
@@ -146,97 +343,88 @@ jit::Outcome Runner::RunCode(Warp& w, CompiledWarp& compiled, uint32_t entry) {
       compiled.state = CompiledWarp::State::kSaved;
       break;
     case jit::Outcome::kLeave:
+    case jit::Outcome::kGiveWay: {
       compiled.state = CompiledWarp::State::kInterpreted;
-      w.lane_pc.fill(compiled.exit_pc);
+      Prepare(compiled);
+      for (const jit::Exit::Lanes& group : compiled_->exits[compiled.exit].groups) {
+        const uint32_t mask = MaskAt(compiled, group.slot);
+        for (const jit::SavedValue& value : group.values) {
+          Expand(value, compiled.save, mask, compiled.registers);
+        }
+        for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+          w.lane_pc[std::countr_zero(rest)] = group.pc;
+        }
+      }
       w.skip_entry = true;
-      break;
-    case jit::Outcome::kGiveWay:
       // Let the interpreter find out whether the loop waits for somebody.
-      compiled.state = CompiledWarp::State::kInterpreted;
-      w.lane_pc.fill(compiled.exit_pc);
-      w.entries = nullptr;
+      if (compiled.outcome == jit::Outcome::kGiveWay) w.entries = nullptr;
       break;
-    case jit::Outcome::kGiveWayParted:
-      w.entries = nullptr;
-      [[fallthrough]];
-    case jit::Outcome::kLeaveParted:
-      compiled.state = CompiledWarp::State::kInterpreted;
-      std::copy(std::begin(compiled.lane_pc), std::end(compiled.lane_pc), w.lane_pc.begin());
-      break;
-    case jit::Outcome::kMismatch:
-      w.skip_entry = true;
-      break;
+    }
     case jit::Outcome::kFault:
       break;
   }
-  return outcome;
 }
 
 std::optional<Runner::BlockOutcome> Runner::RunTogether(Block& block) {
   CompiledBlock& compiled = *block.compiled;
   const size_t count = block.warps.size();
   block.fresh = false;
-  for (const CompiledWarp& warp : compiled.warps) {
-    if (warp.state != CompiledWarp::State::kFresh) return std::nullopt;
+  if (block.threads % kWarpSize != 0) {
+    MakeWarpsReady(block);
+    return std::nullopt;
   }
-  const Function& function = *launch_.kernel->entry;
   uint32_t entry = jit::kStart;
-  const auto barrier_of = [&](const CompiledWarp& warp) {
-    const Instruction& in = function.code[warp.exit_pc];
-    uint32_t id;
-    std::memcpy(&id, function.ConstantData() + in.a.offset(), sizeof id);
-    return id;
-  };
+  bool together = true;
+  // All warps to the end or to the next barrier, again and again.
   while (true) {
+    for (size_t i = 0; i < count; ++i) {
+      i += compiled_->code(&compiled.context, &compiled.warps[i], entry,
+                           static_cast<uint32_t>(count - i));
+      if (i >= count) break;
+      // Runs on at once, before the warps behind it, as it would in the interpreter.
+      MakeWarpsReady(block);
+      Warp& w = block.warps[i];
+      NoteOutcome(w, compiled.warps[i]);
+      if (compiled.warps[i].outcome == jit::Outcome::kFault) return BlockOutcome::kFault;
+      switch (RunMixed(w)) {
+        case WarpOutcome::kFault:
+          return BlockOutcome::kFault;
+        case WarpOutcome::kDone:
+          compiled.warps[i].outcome = jit::Outcome::kDone;
+          break;
+        default:
+          together = false;
+          break;
+      }
+    }
     size_t done = 0;
     size_t at_barrier = 0;
     bool same = true;
-    std::optional<uint32_t> barrier;
-    for (size_t i = 0; i < count; ++i) {
-      CompiledWarp& warp = compiled.warps[i];
-      if (entry != jit::kStart) {
-        entry = jit::FromSave(compiled_->block_of_pc[warp.exit_pc + 1]);
-      }
-      switch (RunCode(block.warps[i], warp, entry)) {
-        case jit::Outcome::kFault:
-          return BlockOutcome::kFault;
-        case jit::Outcome::kDone:
-          ++done;
-          break;
-        case jit::Outcome::kBarrier:
-          ++at_barrier;
-          if (!barrier) barrier = barrier_of(warp);
-          same = same && barrier_of(warp) == *barrier;
-          break;
-        default: {
-          // Runs on at once, before the warps behind it, as it would in the interpreter.
-          switch (RunMixed(block.warps[i])) {
-            case WarpOutcome::kFault:
-              return BlockOutcome::kFault;
-            case WarpOutcome::kDone:
-              ++done;
-              break;
-            default:
-              break;
-          }
-          break;
-        }
-      }
+    for (const CompiledWarp& warp : compiled.warps) {
+      done += warp.outcome == jit::Outcome::kDone ? 1 : 0;
+      at_barrier += warp.outcome == jit::Outcome::kBarrier ? 1 : 0;
+      same = same && warp.exit_pc == compiled.warps[0].exit_pc;
     }
     if (done == count) {
+      for (size_t i = 0; i < count; ++i) {
+        if (compiled.warps[i].registers != nullptr) NoteOutcome(block.warps[i], compiled.warps[i]);
+      }
       block.finished_warps = static_cast<uint32_t>(count);
       return BlockOutcome::kDone;
     }
-    if (at_barrier == count && same) {
-      entry = jit::FromSave(0);
+    if (together && at_barrier == count && same) {
+      entry = jit::EntryOf(compiled_->block_of_pc[compiled.warps[0].exit_pc + 1]);
       continue;
     }
     // Not all together: the interpreter's barriers take over.
+    MakeWarpsReady(block);
     block.finished_warps = static_cast<uint32_t>(done);
     for (size_t i = 0; i < count; ++i) {
       Warp& w = block.warps[i];
       CompiledWarp& warp = compiled.warps[i];
-      if (w.live != 0 && warp.state == CompiledWarp::State::kSaved) Arrive(w, warp);
+      if (warp.state != CompiledWarp::State::kFresh) continue;
+      NoteOutcome(w, warp);
+      if (warp.outcome == jit::Outcome::kBarrier) Arrive(w, warp);
       if (w.stopped) return BlockOutcome::kFault;
     }
     CheckBarriers(block);
@@ -246,11 +434,7 @@ std::optional<Runner::BlockOutcome> Runner::RunTogether(Block& block) {
 
 // Tells the block's barriers that the warp has come.
 void Runner::Arrive(Warp& w, CompiledWarp& compiled) {
-  if (compiled.registers == nullptr) {
-    Prepare(&compiled);
-  } else {
-    Activate(w);
-  }
+  Prepare(compiled);
   w.pc = compiled.exit_pc;
   w.lane_pc.fill(w.pc + 1);
   compiled.state = CompiledWarp::State::kArrived;
@@ -263,12 +447,14 @@ WarpOutcome Runner::RunMixed(Warp& w) {
   if (compiled.state == CompiledWarp::State::kFresh) {
     entry = jit::kStart;
   } else if (compiled.state == CompiledWarp::State::kArrived) {
-    entry = jit::FromSave(compiled_->block_of_pc[compiled.exit_pc + 1]);
+    entry = jit::EntryOf(compiled_->block_of_pc[compiled.exit_pc + 1]);
   }
   compiled.state = CompiledWarp::State::kInterpreted;
   while (true) {
     if (entry) {
-      switch (RunCode(w, compiled, *entry)) {
+      compiled_->code(&w.block->compiled->context, &compiled, *entry, 1);
+      NoteOutcome(w, compiled);
+      switch (compiled.outcome) {
         case jit::Outcome::kDone:
           CheckBarriers(*w.block);
           return WarpOutcome::kDone;
@@ -280,11 +466,17 @@ WarpOutcome Runner::RunMixed(Warp& w) {
         default:
           break;
       }
+      entry = std::nullopt;
     }
     const WarpOutcome outcome = RunWarp(w);
     w.entries = compiled_->entry_of_pc.data();
     if (outcome != WarpOutcome::kEntry) return outcome;
-    entry = jit::FromRegisters(static_cast<uint32_t>(compiled_->entry_of_pc[w.pc]));
+    const auto block = static_cast<uint32_t>(compiled_->entry_of_pc[w.pc]);
+    if (Enter(compiled, block)) {
+      entry = jit::EntryOf(block);
+    } else {
+      w.skip_entry = true;
+    }
   }
 }
 

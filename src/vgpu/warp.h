@@ -204,7 +204,9 @@ struct Block {
   std::array<BarrierState, kBarriers> barriers;
   uint32_t finished_warps = 0;
   uint32_t next_warp = 0;
+  bool barriers_used = false;
   bool fresh = false;                              // compiled code has not begun
+  bool warps_ready = false;                        // for the interpreter, where compiled code runs
   std::shared_ptr<struct CompiledBlock> compiled;  // runner_compiled.cc
 };
 

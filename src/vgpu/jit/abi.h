@@ -30,11 +30,9 @@ struct Site {
 // Uniform special registers, in the order of vgpu::Special.
 inline constexpr size_t kSpecials = 64;
 
-// Compiled code reads it at fixed offsets.
-struct WarpContext {
-  Warp* warp = nullptr;
-  std::byte* registers = nullptr;  // the entry's frame in the interpreter's form; null until needed
-  std::byte* save = nullptr;       // what lives across a barrier
+// What all warps of a block share. Compiled code reads it at fixed offsets, and as something that
+// does not change while it runs.
+struct BlockContext {
   Site* sites = nullptr;
   uint64_t parameters = 0;       // generic address
   uint64_t parameters_host = 0;  // and where they are
@@ -43,53 +41,97 @@ struct WarpContext {
   uint64_t shared_window = 0;
   uint64_t local_window = 0;
   const uint32_t* special = nullptr;
-  uint32_t warp_index = 0;
-  uint32_t exit_pc = 0;       // where the interpreter goes on, or the barrier
-  uint32_t lane_pc[32] = {};  // where it goes on if lanes have parted
 };
 
 enum class Outcome : uint32_t {
-  kDone,         // all lanes exited
-  kBarrier,      // all lanes are at the barrier exit_pc; state in `save`
-  kLeave,        // the interpreter goes on at exit_pc; state in `registers`
-  kGiveWay,      // the same, after so many back edges that the loop may be waiting for somebody
-  kLeaveParted,  // as kLeave, every lane at its own lane_pc
-  kGiveWayParted,
-  kFault,     // the launch failed
-  kMismatch,  // the state in `registers` is none that compiled code can go on from; nothing was
-              // done
+  kDone,     // all lanes exited
+  kBarrier,  // all lanes are at the barrier exit_pc; what lives behind it is in `save`
+  kLeave,    // the interpreter goes on; see Exit
+  kGiveWay,  // the same, after so many back edges that the loop may be waiting for somebody
+  kFault,    // the launch failed
 };
 
-// With the size of a group: the access writes.
-inline constexpr uint64_t kWrites = uint64_t{1} << 63;
+struct WarpContext {
+  Warp* warp = nullptr;
+  std::byte* registers = nullptr;  // the entry's frame in the interpreter's form; null until needed
+  std::byte* save = nullptr;       // the values of webs, in slots
+  uint32_t warp_index = 0;
+  uint32_t exit_pc = 0;  // kBarrier: which one
+  uint32_t exit = 0;     // kLeave, kGiveWay: CompiledKernel::exits
+  Outcome outcome = Outcome::kDone;
+};
+
+// A value in `save`, and its place in the interpreter's registers. Compiled code only moves it
+// to its slot; the engine expands it. That happens seldom, and code for it would be most of the
+// code.
+struct SavedValue {
+  enum class Form : uint8_t {
+    kUniform,  // 8 bytes
+    kAffine,   // 8 bytes a group: the value of its first lane; see Shape
+    kLanes,    // all lanes; 4 bytes for a predicate
+  };
+  uint32_t place = 0;
+  uint32_t slot = 0;
+  LaneWidth width = LaneWidth::k4;
+  Form form = Form::kLanes;
+  bool raw = false;  // f32 whose NaNs are not canonical
+  uint8_t groups = 1;
+  int64_t stride = 0;
+};
+
+// How compiled code was left: every lane is in one group.
+struct Exit {
+  struct Lanes {
+    static constexpr uint32_t kAll = ~0u;
+    uint32_t slot = kAll;  // of the mask
+    uint32_t pc = 0;       // where they go on
+    std::vector<SavedValue> values;
+  };
+  std::vector<Lanes> groups;
+};
+
+// An instruction that the interpreter's handler executes. Its operands are in `save`; the results
+// are in `registers` afterwards.
+struct HandlerCall {
+  const Instruction* instruction = nullptr;
+  uint32_t pc = 0;
+  std::vector<SavedValue> operands;
+  // Memory accesses only. The range that is checked may serve several instructions.
+  uint32_t site = ~0u;  // index; none: there is nothing to look for
+  int64_t begin = 0;    // the range's first byte, as an offset from the address register
+  uint64_t bytes = 0;   // its size for one lane
+  uint64_t room = 0;    // and for a group of lanes: what the site's limit leaves room for
+  uint32_t align = 1;   // of its first byte
+  bool writes = false;
+  bool find_only = false;  // do not execute the instruction
+};
 
 // What compiled code calls.
 struct Helpers {
-  // Makes the interpreter's warp ready and returns its registers.
-  std::byte* (*prepare)(WarpContext*) = nullptr;
-  // Executes the instruction with the interpreter's handler. Operands are in `registers`. False:
-  // the launch failed.
-  bool (*handle)(WarpContext*, const Instruction*, uint32_t pc, uint32_t mask) = nullptr;
-  // Fills the site with the allocation that contains [address, address + bytes); `group` is the
-  // part of it that the site's limit leaves room for. False: no allocation does.
-  bool (*find)(WarpContext*, Site*, uint64_t address, uint64_t bytes, uint64_t group) = nullptr;
+  // False: the launch failed.
+  bool (*handle)(BlockContext*, WarpContext*, const HandlerCall*, uint32_t mask) = nullptr;
+  // A memory access that the site does not cover. 0: the launch failed; 1: the site has been
+  // filled, try again; 2: it is done.
+  uint32_t (*access)(BlockContext*, WarpContext*, const HandlerCall*, uint32_t mask) = nullptr;
 };
 
-// Entry 0 starts the kernel. Entry 1 + 2b goes on at block b with state in `registers`, 2 + 2b with
-// state in `save`.
-using Code = uint32_t (*)(WarpContext*, uint32_t entry);
+// Runs warps [0, count) of the array one after the other from the same entry, as long as each ends
+// with kDone or kBarrier. Returns how many did; the one behind these, if any, has another outcome.
+// Entry 0 starts the kernel; 1 + b goes on at block b with what lives there in `save`.
+using Code = uint32_t (*)(BlockContext*, WarpContext*, uint32_t entry, uint32_t count);
 
 inline constexpr uint32_t kStart = 0;
-inline constexpr uint32_t FromRegisters(uint32_t block) { return 1 + 2 * block; }
-inline constexpr uint32_t FromSave(uint32_t block) { return 2 + 2 * block; }
+inline constexpr uint32_t EntryOf(uint32_t block) { return 1 + block; }
 
 struct CompiledKernel {
   Code code = nullptr;
   uint32_t sites = 0;
   uint32_t save_bytes = 0;
-  bool needs_registers = false;      // some instructions go through handlers: prepare each warp
-  std::vector<int32_t> entry_of_pc;  // block that can be entered from `registers` at pc, or -1
+  std::vector<int32_t> entry_of_pc;              // block that can be entered at pc, or -1
+  std::vector<std::vector<SavedValue>> entries;  // by block: what must be in `save`
   std::vector<uint32_t> block_of_pc;
+  std::vector<Exit> exits;
+  std::vector<std::unique_ptr<HandlerCall>> calls;
   double compile_ms = 0;
   std::shared_ptr<void> keep;  // owns the code
 };
@@ -98,6 +140,7 @@ struct CompileRequest {
   const Kernel* kernel = nullptr;
   Dim3 block;
   uint32_t parameter_bytes = 0;
+  uint32_t warp_stride = sizeof(WarpContext);  // from one warp's context to the next
   Helpers helpers;
 };
 

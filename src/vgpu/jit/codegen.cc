@@ -1,5 +1,6 @@
 #include "vgpu/jit/codegen.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
@@ -131,7 +132,7 @@ Value CodeGenerator::Special(Operand operand) {
   const auto which = static_cast<Which>(index);
   const Dim3 shape = request_.block;
   Type* i32 = builder_.getInt32Ty();
-  const auto warp_index = [&] { return Field(offsetof(WarpContext, warp_index), i32); };
+  const auto warp_index = [&] { return WarpField(offsetof(WarpContext, warp_index), i32); };
   const auto first = [&] { return builder_.CreateMul(warp_index(), builder_.getInt32(kLanes)); };
   // A coordinate of the thread with this number in the block.
   const auto coordinate = [&](llvm::Value* thread) -> llvm::Value* {
@@ -195,8 +196,11 @@ Value CodeGenerator::Special(Operand operand) {
     case Which::kWarpid:
       return {result, {warp_index()}};
     default: {
-      llvm::Value* table = Field(offsetof(WarpContext, special), builder_.getPtrTy());
-      return {result, {builder_.CreateLoad(i32, builder_.CreateConstGEP1_32(i32, table, index))}};
+      llvm::Value* table = BlockField(offsetof(BlockContext, special), builder_.getPtrTy());
+      llvm::LoadInst* load =
+          builder_.CreateLoad(i32, builder_.CreateConstGEP1_32(i32, table, index));
+      load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+      return {result, {load}};
     }
   }
 }
@@ -243,30 +247,25 @@ void CodeGenerator::Write(Operand operand, Value value) {
   StoreWeb(web, value);
 }
 
-llvm::Value* CodeGenerator::Field(size_t offset, Type* type) {
+llvm::Value* CodeGenerator::BlockField(size_t offset, Type* type) {
+  llvm::Value* place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), block_context_, offset);
+  llvm::LoadInst* load = builder_.CreateLoad(type, place);
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+  return load;
+}
+
+llvm::Value* CodeGenerator::WarpField(size_t offset, Type* type) {
   llvm::Value* place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offset);
-  return builder_.CreateLoad(type, place);
-}
-
-llvm::Value* CodeGenerator::Registers() {
-  if (needs_registers_) return Field(offsetof(WarpContext, registers), builder_.getPtrTy());
-  llvm::FunctionType* type =
-      llvm::FunctionType::get(builder_.getPtrTy(), {builder_.getPtrTy()}, false);
-  llvm::Value* function = builder_.CreateIntToPtr(
-      builder_.getInt64(reinterpret_cast<uint64_t>(request_.helpers.prepare)), builder_.getPtrTy());
-  return builder_.CreateCall(type, function, {warp_});
-}
-
-void CodeGenerator::StoreRegister(llvm::Value* registers, const LiveValue& value) {
-  const Web& web = analysis_.webs()[value.web];
-  Value loaded = LoadWeb(value.web);
-  if (web.raw) loaded = Canonical(std::move(loaded));
-  llvm::Value* place = builder_.CreateConstGEP1_32(builder_.getInt8Ty(), registers, value.offset);
-  if (web.width == LaneWidth::kPredicate) {
-    builder_.CreateAlignedStore(MaskBits(loaded), place, llvm::Align(4));
-    return;
+  llvm::LoadInst* load = builder_.CreateLoad(type, place);
+  // All but these stay as they are.
+  if (offset != offsetof(WarpContext, registers)) {
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   }
-  builder_.CreateAlignedStore(Expand(loaded), place, llvm::Align(32));
+  return load;
+}
+
+void CodeGenerator::SetWarpField(size_t offset, llvm::Value* value) {
+  builder_.CreateStore(value, builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offset));
 }
 
 llvm::Value* CodeGenerator::AllTrue(llvm::Value* mask) {
@@ -295,39 +294,38 @@ BasicBlock* CodeGenerator::NewBlock(const char* name) {
   return BasicBlock::Create(context_, name, kernel_);
 }
 
+void CodeGenerator::Return(llvm::Value* outcome) {
+  SetWarpField(offsetof(WarpContext, outcome), outcome);
+  builder_.CreateRet(index_);
+}
+
 void CodeGenerator::Return(Outcome outcome) {
-  builder_.CreateRet(builder_.getInt32(static_cast<uint32_t>(outcome)));
+  llvm::Value* value = builder_.getInt32(static_cast<uint32_t>(outcome));
+  if (outcome != Outcome::kDone && outcome != Outcome::kBarrier) return Return(value);
+  SetWarpField(offsetof(WarpContext, outcome), value);
+  builder_.CreateBr(next_);
 }
 
 BasicBlock* CodeGenerator::LeaveBlock(Outcome outcome) {
   const llvm::IRBuilderBase::InsertPointGuard restore(builder_);
   BasicBlock* block = NewBlock("leave");
   builder_.SetInsertPoint(block);
-  llvm::Value* registers = Registers();
-  if (parted_ != nullptr) {
-    llvm::Value* running = RunningBits();
-    for (const LiveValue& value : analysis_.LiveBefore(pc_)) {
-      StoreLanes(registers, value, Expand(LoadWeb(value.web)), running);
-    }
-    LeaveParted(registers, pc_, outcome);
-    return block;
-  }
-  for (const LiveValue& value : analysis_.LiveBefore(pc_)) StoreRegister(registers, value);
-  builder_.CreateStore(
-      builder_.getInt32(pc_),
-      builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offsetof(WarpContext, exit_pc)));
-  Return(outcome);
+  std::vector<SavedValue> values;
+  for (const LiveValue& value : analysis_.LiveBefore(pc_)) values.push_back(Save(value));
+  Leave(pc_, std::move(values), outcome);
   return block;
 }
 
-BasicBlock* CodeGenerator::FaultBlock() {
+void CodeGenerator::BranchIfFailed(llvm::Value* good) {
   if (fault_ == nullptr) {
     const llvm::IRBuilderBase::InsertPointGuard restore(builder_);
     fault_ = NewBlock("fault");
     builder_.SetInsertPoint(fault_);
     Return(Outcome::kFault);
   }
-  return fault_;
+  BasicBlock* next = NewBlock("handled");
+  Cold(builder_.CreateNot(good), fault_, next);
+  builder_.SetInsertPoint(next);
 }
 
 void CodeGenerator::Cold(llvm::Value* condition, BasicBlock* cold, BasicBlock* hot) {
@@ -335,25 +333,7 @@ void CodeGenerator::Cold(llvm::Value* condition, BasicBlock* cold, BasicBlock* h
   builder_.CreateCondBr(condition, cold, hot, weights);
 }
 
-uint32_t CodeGenerator::SaveSlot(uint32_t web) {
-  const auto [it, inserted] = save_slot_.try_emplace(web, save_bytes_);
-  if (inserted) {
-    for (const llvm::AllocaInst* slot : storage_[web]) {
-      save_bytes_ +=
-          slot->getAllocatedType()->isVectorTy()
-              ? kLanes * std::max(1u, slot->getAllocatedType()->getScalarSizeInBits() / 8)
-              : 8;
-    }
-    save_bytes_ = (save_bytes_ + 63) / 64 * 64;
-  }
-  return it->second;
-}
-
-void CodeGenerator::EmitEntries() {
-  builder_.SetInsertPoint(start_);
-  BasicBlock* unknown = NewBlock("unknown");
-  llvm::SwitchInst* entries = builder_.CreateSwitch(kernel_->getArg(1), blocks_[0]);
-  Type* byte = builder_.getInt8Ty();
+void CodeGenerator::EmitEntries(llvm::SwitchInst* entries) {
   const auto in_loop = [&](uint32_t b) {
     for (uint32_t u = b; u < analysis_.blocks().size(); ++u) {
       for (const uint32_t header : analysis_.blocks()[u].next) {
@@ -363,6 +343,7 @@ void CodeGenerator::EmitEntries() {
     return false;
   };
   entry_of_pc_.assign(function_.code.size() + 1, -1);
+  entries_.resize(analysis_.blocks().size());
   for (uint32_t b = 0; b < analysis_.blocks().size(); ++b) {
     const CodeBlock& block = analysis_.blocks()[b];
     if (!block.reachable || b == 0) continue;
@@ -375,105 +356,86 @@ void CodeGenerator::EmitEntries() {
       after_call |= op == Op::kCall;
       header |= previous >= b;
     }
-    if (after_barrier) {
-      BasicBlock* entry = NewBlock("from_save");
-      entries->addCase(builder_.getInt32(FromSave(b)), entry);
-      builder_.SetInsertPoint(entry);
-      llvm::Value* save = Field(offsetof(WarpContext, save), builder_.getPtrTy());
-      for (const LiveValue& value : block.live_in) {
-        uint32_t offset = SaveSlot(value.web);
-        for (llvm::AllocaInst* slot : storage_[value.web]) {
-          Type* type = slot->getAllocatedType();
-          builder_.CreateStore(
-              builder_.CreateAlignedLoad(type, builder_.CreateConstGEP1_32(byte, save, offset),
-                                         llvm::Align(8)),
-              slot);
-          offset += 8;  // only scalars come in several parts
-        }
-      }
-      builder_.CreateBr(blocks_[b]);
-    }
-    // In the middle of a loop an entry would spoil it for the optimiser.
-    const bool join = block.previous.size() > 1 && !in_loop(b);
+    // Where lanes that left meet again; in the middle of a loop an entry would spoil it for the
+    // optimiser.
+    const bool join = left_for_.contains(b) && !in_loop(b);
     if (!header && !join && !after_call && !after_barrier) continue;
     entry_of_pc_[block.first] = static_cast<int32_t>(b);
-    BasicBlock* entry = NewBlock("from_registers");
-    entries->addCase(builder_.getInt32(FromRegisters(b)), entry);
+    BasicBlock* entry = NewBlock("entry");
+    entries->addCase(builder_.getInt32(EntryOf(b)), entry);
     builder_.SetInsertPoint(entry);
-    llvm::Value* registers = Field(offsetof(WarpContext, registers), builder_.getPtrTy());
-    llvm::Value* fits = builder_.getTrue();
     for (const LiveValue& value : block.live_in) {
-      const Web& web = analysis_.webs()[value.web];
-      llvm::Value* place = builder_.CreateConstGEP1_32(byte, registers, value.offset);
-      if (web.width == LaneWidth::kPredicate) {
-        llvm::Value* bits =
-            builder_.CreateAlignedLoad(builder_.getInt32Ty(), place, llvm::Align(4));
-        if (web.shape.uniform()) {
-          llvm::Value* none = builder_.CreateICmpEQ(bits, builder_.getInt32(0));
-          llvm::Value* all = builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask));
-          fits = builder_.CreateAnd(fits, builder_.CreateOr(none, all));
-          builder_.CreateStore(all, storage_[value.web][0]);
-        } else {
-          builder_.CreateStore(builder_.CreateBitCast(bits, VectorOf(builder_.getInt1Ty())),
-                               storage_[value.web][0]);
-        }
-        continue;
-      }
-      llvm::Value* lanes =
-          builder_.CreateAlignedLoad(VectorOf(ElementOf(web.width)), place, llvm::Align(32));
-      if (web.shape.varying()) {
-        builder_.CreateStore(lanes, storage_[value.web][0]);
-        continue;
-      }
-      Value shaped{web.shape, {}};
-      for (size_t g = 0; g < storage_[value.web].size(); ++g) {
-        shaped.part.push_back(builder_.CreateExtractElement(lanes, g * group_lanes_));
-        builder_.CreateStore(shaped.part.back(), storage_[value.web][g]);
-      }
-      fits = builder_.CreateAnd(fits, AllTrue(builder_.CreateICmpEQ(lanes, Expand(shaped))));
+      entries_[b].push_back(Describe(value, storage_[value.web]));
+      Restore(value.web);
     }
-    builder_.CreateCondBr(fits, blocks_[b], unknown);
+    builder_.CreateBr(blocks_[b]);
   }
-  builder_.SetInsertPoint(unknown);
-  Return(Outcome::kMismatch);
 }
 
 void CodeGenerator::Run() {
-  llvm::FunctionType* type = llvm::FunctionType::get(
-      builder_.getInt32Ty(), {builder_.getPtrTy(), builder_.getInt32Ty()}, false);
+  Type* i32 = builder_.getInt32Ty();
+  Type* pointer = builder_.getPtrTy();
+  llvm::FunctionType* type = llvm::FunctionType::get(i32, {pointer, pointer, i32, i32}, false);
   kernel_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kName, module_);
-  warp_ = kernel_->getArg(0);
+  block_context_ = kernel_->getArg(0);
   kernel_->addParamAttr(0, llvm::Attribute::NoAlias);
-  for (const CodeBlock& block : analysis_.blocks()) {
-    if (!block.reachable) continue;
-    for (uint32_t pc = block.first; pc < block.last; ++pc) {
-      const Instruction& in = function_.code[pc];
-      const bool control = in.op >= Op::kBra && in.op != Op::kCall;
-      const bool system = in.op == Op::kCall && function_.calls[in.target].system != 0;
-      needs_registers_ |= system || (in.op != Op::kCall && !control && !analysis_.IsNative(in));
-    }
-  }
+  kernel_->addParamAttr(1, llvm::Attribute::NoAlias);
   start_ = NewBlock("start");
+  BasicBlock* warps = NewBlock("warps");
+  next_ = NewBlock("next_warp");
   builder_.SetInsertPoint(start_);
+  builder_.CreateBr(warps);
+
+  builder_.SetInsertPoint(warps);
+  llvm::PHINode* warp = builder_.CreatePHI(pointer, 2);
+  warp_ = warp;
+  index_ = builder_.CreatePHI(i32, 2);
+  warp->addIncoming(kernel_->getArg(1), start_);
+  index_->addIncoming(builder_.getInt32(0), start_);
   for (const Web& web : analysis_.webs()) {
     const int parts = web.shape.affine() ? groups_ : 1;
     Type* element = ElementOf(web.width);
     Type* stored = web.shape.varying() ? VectorOf(element) : element;
     storage_.emplace_back();
     for (int i = 0; i < parts; ++i) {
-      llvm::AllocaInst* slot = builder_.CreateAlloca(stored);
+      llvm::AllocaInst* slot = Slot(stored);
       builder_.CreateStore(Constant::getNullValue(stored), slot);
       storage_.back().push_back(slot);
     }
   }
-  back_edges_ = builder_.CreateAlloca(builder_.getInt32Ty());
+  back_edges_ = Slot(i32);
   builder_.CreateStore(builder_.getInt32(0), back_edges_);
   for (size_t b = 0; b < analysis_.blocks().size(); ++b) blocks_.push_back(NewBlock("b"));
-  EmitEntries();
+  FindAccessGroups();
+  llvm::SwitchInst* entries = builder_.CreateSwitch(kernel_->getArg(2), blocks_[0]);
   for (uint32_t b = 0; b < blocks_.size(); ++b) {
     builder_.SetInsertPoint(blocks_[b]);
     EmitBlock(b);
   }
+  EmitEntries(entries);
+
+  builder_.SetInsertPoint(next_);
+  if (llvm::pred_empty(next_)) {
+    builder_.CreateUnreachable();
+    return;
+  }
+  llvm::Value* done = builder_.CreateAdd(index_, builder_.getInt32(1));
+  warp->addIncoming(builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, request_.warp_stride),
+                    next_);
+  index_->addIncoming(done, next_);
+  BasicBlock* all = NewBlock("all_warps");
+  builder_.CreateCondBr(builder_.CreateICmpULT(done, kernel_->getArg(3)), warps, all);
+  builder_.SetInsertPoint(all);
+  builder_.CreateRet(done);
+}
+
+void CodeGenerator::Describe(CompiledKernel& kernel) {
+  kernel.sites = sites_;
+  kernel.save_bytes = save_bytes_;
+  kernel.entry_of_pc = std::move(entry_of_pc_);
+  kernel.entries = std::move(entries_);
+  kernel.exits = std::move(exits_);
+  kernel.calls = std::move(calls_);
 }
 
 void CodeGenerator::EmitBlock(uint32_t b) {
@@ -482,6 +444,7 @@ void CodeGenerator::EmitBlock(uint32_t b) {
     builder_.CreateUnreachable();
     return;
   }
+  group_delta_.clear();
   for (pc_ = block.first; pc_ < block.last; ++pc_) {
     in_ = &function_.code[pc_];
     if (in_->op >= Op::kBra) {
@@ -539,36 +502,52 @@ void CodeGenerator::EmitInstruction() {
   }
 }
 
-void CodeGenerator::EmitHandler(llvm::Value* mask) {
-  llvm::Value* registers = Registers();
-  std::vector<Operand> results;
+llvm::Value* CodeGenerator::EmitCall(HandlerCall call, llvm::Value* mask, bool access) {
+  call.instruction = in_;
+  call.pc = pc_;
   ForEachTouch(*in_, function_.list, true, [&](Operand operand, Touch touch) {
-    const uint32_t web = analysis_.ReadWeb(pc_, operand);
-    if (web != ~0u) StoreRegister(registers, {operand.offset(), web});
-    if (touch != Touch::kRead) results.push_back(operand);
-  });
-  // Results that the instruction only writes are not read webs; partial masks keep other lanes.
-  for (const Operand operand : results) {
-    if (analysis_.ReadWeb(pc_, operand) == ~0u && !llvm::isa<Constant>(mask)) {
-      StoreRegister(registers, {operand.offset(), analysis_.WriteWeb(pc_, operand)});
+    // Results that the instruction only writes are not read webs; partial masks keep other lanes.
+    uint32_t web = analysis_.ReadWeb(pc_, operand);
+    if (web == ~0u && touch != Touch::kRead && !llvm::isa<Constant>(mask)) {
+      web = analysis_.WriteWeb(pc_, operand);
     }
-  }
-  llvm::FunctionType* type = llvm::FunctionType::get(
-      builder_.getInt1Ty(),
-      {builder_.getPtrTy(), builder_.getPtrTy(), builder_.getInt32Ty(), builder_.getInt32Ty()},
-      false);
-  const auto pointer = [&](const void* p) {
-    return builder_.CreateIntToPtr(builder_.getInt64(reinterpret_cast<uint64_t>(p)),
-                                   builder_.getPtrTy());
+    if (web != ~0u) call.operands.push_back(Save({operand.offset(), web}));
+  });
+  calls_.push_back(std::make_unique<HandlerCall>(std::move(call)));
+  Type* pointer = builder_.getPtrTy();
+  Type* i32 = builder_.getInt32Ty();
+  const auto address = [&](const void* p) {
+    return builder_.CreateIntToPtr(builder_.getInt64(reinterpret_cast<uint64_t>(p)), pointer);
   };
-  llvm::CallInst* good =
-      builder_.CreateCall(type, pointer(reinterpret_cast<const void*>(request_.helpers.handle)),
-                          {warp_, pointer(in_), builder_.getInt32(pc_), mask});
-  good->addRetAttr(llvm::Attribute::ZExt);
-  BasicBlock* next = NewBlock("handled");
-  Cold(builder_.CreateNot(good), FaultBlock(), next);
-  builder_.SetInsertPoint(next);
-  for (const Operand operand : results) {
+  llvm::Value* description = address(calls_.back().get());
+  if (access) {
+    llvm::FunctionType* type =
+        llvm::FunctionType::get(i32, {pointer, pointer, pointer, i32, pointer}, false);
+    llvm::InlineAsm* call_it = llvm::InlineAsm::get(
+        type, "callq *$5",
+        "={eax},{rdi},{rsi},{rdx},{ecx},{rax},~{memory},~{dirflag},~{fpsr},~{flags}",
+        /*hasSideEffects=*/true);
+    return builder_.CreateCall(type, call_it,
+                               {block_context_, warp_, description, mask,
+                                address(reinterpret_cast<const void*>(request_.helpers.access))});
+  }
+  llvm::FunctionType* type =
+      llvm::FunctionType::get(builder_.getInt1Ty(), {pointer, pointer, pointer, i32}, false);
+  llvm::CallInst* result =
+      builder_.CreateCall(type, address(reinterpret_cast<const void*>(request_.helpers.handle)),
+                          {block_context_, warp_, description, mask});
+  result->addRetAttr(llvm::Attribute::ZExt);
+  return result;
+}
+
+// The results that a handler left in the interpreter's registers.
+void CodeGenerator::ReadResults(llvm::Value* mask) {
+  llvm::Value* registers = nullptr;
+  ForEachTouch(*in_, function_.list, true, [&](Operand operand, Touch touch) {
+    if (touch == Touch::kRead) return;
+    if (registers == nullptr) {
+      registers = WarpField(offsetof(WarpContext, registers), builder_.getPtrTy());
+    }
     const uint32_t web = analysis_.WriteWeb(pc_, operand);
     llvm::Value* place =
         builder_.CreateConstGEP1_32(builder_.getInt8Ty(), registers, operand.offset());
@@ -582,7 +561,12 @@ void CodeGenerator::EmitHandler(llvm::Value* mask) {
     }
     // A load through the handler may have a result that is known to be uniform.
     StoreWeb(web, FromLanes(lanes, analysis_.webs()[web].shape, mask, nullptr));
-  }
+  });
+}
+
+void CodeGenerator::EmitHandler(llvm::Value* mask) {
+  BranchIfFailed(EmitCall({}, mask, false));
+  ReadResults(mask);
 }
 
 void CodeGenerator::CountBackEdge(uint32_t target) {
@@ -605,20 +589,9 @@ void CodeGenerator::EmitBarrier() {
     builder_.CreateBr(LeaveBlock());
     return;
   }
-  llvm::Value* save = Field(offsetof(WarpContext, save), builder_.getPtrTy());
   const CodeBlock& next = analysis_.blocks()[analysis_.block_of(pc_) + 1];
-  for (const LiveValue& value : next.live_in) {
-    uint32_t offset = SaveSlot(value.web);
-    for (llvm::AllocaInst* slot : storage_[value.web]) {
-      builder_.CreateAlignedStore(builder_.CreateLoad(slot->getAllocatedType(), slot),
-                                  builder_.CreateConstGEP1_32(builder_.getInt8Ty(), save, offset),
-                                  llvm::Align(8));
-      offset += 8;
-    }
-  }
-  builder_.CreateStore(
-      builder_.getInt32(pc_),
-      builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offsetof(WarpContext, exit_pc)));
+  for (const LiveValue& value : next.live_in) Save(value);
+  SetWarpField(offsetof(WarpContext, exit_pc), builder_.getInt32(pc_));
   Return(Outcome::kBarrier);
 }
 

@@ -12,6 +12,8 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,9 +52,20 @@ struct Parted {
   llvm::BasicBlock* done = nullptr;  // no lane is left
   std::map<uint32_t, llvm::BasicBlock*> copies;
   std::vector<uint32_t> work;
-  llvm::BasicBlock* leave = nullptr;  // stores the state of lanes that do not run, and returns
-  llvm::PHINode* leave_pc = nullptr;
+  // Saves the state of lanes that do not run, and returns; their part of every exit.
+  llvm::BasicBlock* leave = nullptr;
   llvm::PHINode* leave_outcome = nullptr;
+  std::vector<Exit::Lanes> others;
+};
+
+// Accesses of one block by the same address register: one check for all of them.
+struct AccessGroup {
+  uint32_t leader = 0;  // the first one's pc
+  uint32_t members = 0;
+  int64_t begin = 0;  // offsets from the register
+  int64_t end = 0;
+  uint32_t align = 1;
+  bool writes = false;
 };
 
 class CodeGenerator {
@@ -61,10 +74,8 @@ class CodeGenerator {
   void Run();
 
   static constexpr const char* kName = "kernel";
-  uint32_t sites() const { return sites_; }
-  uint32_t save_bytes() const { return save_bytes_; }
-  bool needs_registers() const { return needs_registers_; }
-  std::vector<int32_t> TakeEntries() { return std::move(entry_of_pc_); }
+  // Fills in all but the code itself.
+  void Describe(CompiledKernel& kernel);
 
  private:
   using Elementwise = std::function<llvm::Value*(llvm::ArrayRef<llvm::Value*>)>;
@@ -86,27 +97,39 @@ class CodeGenerator {
   Value Read(Operand operand, bool as_float = false);
   Value Canonical(Value value);
   void Write(Operand operand, Value value);
-  llvm::Value* Field(size_t offset, llvm::Type* type);
-  llvm::Value* Registers();
-  void StoreRegister(llvm::Value* registers, const LiveValue& value);
+  llvm::Value* BlockField(size_t offset, llvm::Type* type);
+  llvm::Value* WarpField(size_t offset, llvm::Type* type);
+  void SetWarpField(size_t offset, llvm::Value* value);
   llvm::Value* AllTrue(llvm::Value* mask);
   llvm::Value* LanesOf(llvm::Value* bits);
   llvm::Value* MaskBits(const Value& predicate);
   Value Guard(const Instruction& in);
   llvm::BasicBlock* NewBlock(const char* name);
+  void Return(llvm::Value* outcome);
   void Return(Outcome outcome);
   // A block that leaves for the interpreter before the current instruction.
   llvm::BasicBlock* LeaveBlock(Outcome outcome = Outcome::kLeave);
-  llvm::BasicBlock* FaultBlock();
+  void BranchIfFailed(llvm::Value* good);
   void Cold(llvm::Value* condition, llvm::BasicBlock* cold, llvm::BasicBlock* hot);
-  void EmitEntries();
+  void EmitEntries(llvm::SwitchInst* entries);
   void EmitBlock(uint32_t block);
   void EmitInstruction();
   void EmitControl();
   void EmitBarrier();
+  // Calls a helper that executes the instruction; what it returns.
+  llvm::Value* EmitCall(HandlerCall call, llvm::Value* mask, bool access);
+  void ReadResults(llvm::Value* mask);
   void EmitHandler(llvm::Value* mask);
-  uint32_t SaveSlot(uint32_t web);
   void CountBackEdge(uint32_t target);
+
+  // ---- codegen_save.cc: values in `save`
+  // Offset of a stored value there; of a web: of its first part.
+  uint32_t SlotOf(llvm::ArrayRef<llvm::AllocaInst*> parts);
+  SavedValue Describe(const LiveValue& value, llvm::ArrayRef<llvm::AllocaInst*> parts);
+  SavedValue Save(const LiveValue& value, llvm::ArrayRef<llvm::AllocaInst*> parts);
+  SavedValue Save(const LiveValue& value) { return Save(value, storage_[value.web]); }
+  void Restore(uint32_t web);
+  llvm::Value* SavePlace(uint32_t slot);
 
   // ---- codegen_parted.cc: lanes that part and meet again
   llvm::AllocaInst* Slot(llvm::Type* type);
@@ -123,10 +146,9 @@ class CodeGenerator {
   // A value of this shape from its lanes, of which only those of `bits` count; `fits`: they have
   // that shape.
   Value FromLanes(llvm::Value* lanes, Shape shape, llvm::Value* bits, llvm::Value** fits);
-  void StoreLanes(llvm::Value* registers, const LiveValue& value, llvm::Value* lanes,
-                  llvm::Value* bits);
-  void LeaveParted(llvm::Value* registers, uint32_t pc, Outcome outcome);
-  void EmitLeaveTail(Parted& parted, llvm::Value* registers);
+  // Ends the block: the lanes that run go on at `pc` in the interpreter with these values.
+  void Leave(uint32_t pc, std::vector<SavedValue> values, Outcome outcome);
+  void EmitLeaveTail(Parted& parted);
 
   // ---- codegen_ops.cc: arithmetic
   void EmitNative();
@@ -156,7 +178,13 @@ class CodeGenerator {
 
   // ---- codegen_memory.cc
   void EmitAccess();
-  Value Address();
+  void FindAccessGroups();
+  Value Address(int64_t offset);
+  // Branches to `fast` if the access may happen, or else to `slow`; returns the way from addresses
+  // to the host's. Null: it always goes to `slow`.
+  llvm::Value* EmitCheck(HandlerCall& call, llvm::Value* bits, llvm::BasicBlock* fast,
+                         llvm::BasicBlock* slow);
+  Value MaskedAddress(int64_t offset, llvm::Value* bits);
   // `bits`: the lanes that access; null: all.
   void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits);
@@ -172,9 +200,6 @@ class CodeGenerator {
   Extent ExtentOf(const Value& address, llvm::Value* bits);
   llvm::Value* AllLanes();
   llvm::Value* Repeat(llvm::Value* mask, unsigned times);
-  // The address and size of all that the warp accesses.
-  std::pair<llvm::Value*, llvm::Value*> Range(const Value& address, uint32_t total,
-                                              llvm::Value* bits);
   bool Contiguous(const Value& address) const;
 
   const CompileRequest& request_;
@@ -187,22 +212,31 @@ class CodeGenerator {
   unsigned group_lanes_;
 
   llvm::Function* kernel_ = nullptr;
-  llvm::Value* warp_ = nullptr;  // WarpContext*
+  llvm::Value* block_context_ = nullptr;
+  llvm::Value* warp_ = nullptr;       // WarpContext* of the warp that runs
+  llvm::PHINode* index_ = nullptr;    // its number among those that run one after the other
+  llvm::BasicBlock* next_ = nullptr;  // goes on with the next warp
   llvm::BasicBlock* start_ = nullptr;
   llvm::BasicBlock* fault_ = nullptr;
   llvm::BasicBlock* end_ = nullptr;
   std::vector<llvm::BasicBlock*> blocks_;
   std::vector<llvm::SmallVector<llvm::AllocaInst*, 4>> storage_;  // by web
   llvm::AllocaInst* back_edges_ = nullptr;
-  std::map<uint32_t, uint32_t> save_slot_;
+  std::map<llvm::AllocaInst*, uint32_t> slots_;
   uint32_t save_bytes_ = 0;
   uint32_t sites_ = 0;
-  bool needs_registers_ = false;
+  std::set<uint32_t> left_for_;  // joins of branches at which the code is left
   std::vector<int32_t> entry_of_pc_;
+  std::vector<std::vector<SavedValue>> entries_;
+  std::vector<Exit> exits_;
+  std::vector<std::unique_ptr<HandlerCall>> calls_;
 
-  Parted* parted_ = nullptr;  // null: all lanes run
-  uint32_t depth_ = 0;        // of it
-  uint32_t copied_ = 0;       // instructions in copies of blocks
+  std::vector<AccessGroup> access_groups_;
+  std::vector<int32_t> access_group_of_;              // by pc; -1: none
+  std::map<int32_t, llvm::AllocaInst*> group_delta_;  // of the block that is being emitted
+  Parted* parted_ = nullptr;                          // null: all lanes run
+  uint32_t depth_ = 0;                                // of it
+  uint32_t copied_ = 0;                               // instructions in copies of blocks
   uint32_t pc_ = 0;
   const Instruction* in_ = nullptr;
 };

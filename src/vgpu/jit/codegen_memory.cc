@@ -13,16 +13,72 @@ namespace kernelsmith::vgpu::jit {
 
 using llvm::BasicBlock;
 
-Value CodeGenerator::Address() {
+void CodeGenerator::FindAccessGroups() {
+  constexpr int64_t kMostBytes = 1 << 16;
+  access_group_of_.assign(function_.code.size(), -1);
+  for (const CodeBlock& block : analysis_.blocks()) {
+    struct Open {
+      uint32_t web;
+      MemorySpace space;
+      int32_t group;
+    };
+    std::vector<Open> open;
+    for (uint32_t pc = block.first; block.reachable && pc < block.last; ++pc) {
+      const Instruction& in = function_.code[pc];
+      const bool by_register =
+          in.address == AddressBase::kRegister32 || in.address == AddressBase::kRegister64;
+      const int64_t total = int64_t{in.bytes} * in.width;
+      if (analysis_.IsNativeAccess(in) && by_register && !analysis_.Guarded(in) &&
+          in.a.base() == OperandBase::kRegister && (total & (total - 1)) == 0) {
+        const uint32_t web = analysis_.ReadWeb(pc, in.a);
+        const Shape shape = analysis_.AddressShape(pc, in);
+        const bool even = !shape.affine() || shape.stride % total == 0;
+        const auto fits = [&](const Open& o) {
+          const AccessGroup& group = access_groups_[static_cast<size_t>(o.group)];
+          return o.web == web && o.space == in.space &&
+                 (in.offset - function_.code[group.leader].offset) % total == 0 &&
+                 std::max(group.end, in.offset + total) - std::min(group.begin, in.offset) <=
+                     kMostBytes;
+        };
+        const auto it = std::find_if(open.begin(), open.end(), fits);
+        if (even && it != open.end()) {
+          AccessGroup& group = access_groups_[static_cast<size_t>(it->group)];
+          ++group.members;
+          group.begin = std::min(group.begin, in.offset);
+          group.end = std::max(group.end, in.offset + total);
+          group.align = std::max(group.align, static_cast<uint32_t>(total));
+          group.writes |= in.op == Op::kStore;
+          access_group_of_[pc] = it->group;
+        } else if (even) {
+          open.push_back({web, in.space, static_cast<int32_t>(access_groups_.size())});
+          access_group_of_[pc] = open.back().group;
+          access_groups_.push_back({.leader = pc,
+                                    .members = 1,
+                                    .begin = in.offset,
+                                    .end = in.offset + total,
+                                    .align = static_cast<uint32_t>(total),
+                                    .writes = in.op == Op::kStore});
+        }
+      }
+      ForEachTouch(in, function_.list, true, [&](Operand operand, Touch touch) {
+        if (touch == Touch::kRead) return;
+        const uint32_t web = analysis_.WriteWeb(pc, operand);
+        std::erase_if(open, [&](const Open& o) { return o.web == web; });
+      });
+    }
+  }
+}
+
+Value CodeGenerator::Address(int64_t constant) {
   const Instruction& in = *in_;
   llvm::Type* i64 = builder_.getInt64Ty();
-  const auto offset = static_cast<uint64_t>(in.offset);
+  const auto offset = static_cast<uint64_t>(constant);
   switch (in.address) {
     case AddressBase::kAbsolute:
       return {kUniformShape, {builder_.getInt64(offset)}};
     case AddressBase::kParameters:
       return {kUniformShape,
-              {builder_.CreateAdd(Field(offsetof(WarpContext, parameters), i64),
+              {builder_.CreateAdd(BlockField(offsetof(BlockContext, parameters), i64),
                                   builder_.getInt64(offset))}};
     case AddressBase::kRegister32: {
       Value a = Read(in.a);
@@ -38,6 +94,15 @@ Value CodeGenerator::Address() {
       return a;
     }
   }
+}
+
+Value CodeGenerator::MaskedAddress(int64_t offset, llvm::Value* bits) {
+  Value address = Address(offset);
+  // With a part of the lanes a group may have none, and no address that can be used.
+  if (bits != nullptr && groups_ > 1 && !address.shape.uniform()) {
+    address = {kVaryingShape, {Expand(address)}};
+  }
+  return address;
 }
 
 // From the first to the last lane of a group, in bytes.
@@ -87,42 +152,6 @@ llvm::Value* CodeGenerator::ForAll(const Value& address, llvm::Value* bits,
   return all;
 }
 
-std::pair<llvm::Value*, llvm::Value*> CodeGenerator::Range(const Value& address, uint32_t total,
-                                                           llvm::Value* bits) {
-  llvm::Value* low = nullptr;
-  llvm::Value* high = nullptr;
-  if (address.shape.varying()) {
-    llvm::Value* lanes = address.part[0];
-    llvm::Value* lowest = lanes;
-    llvm::Value* highest = lanes;
-    if (bits != nullptr) {
-      lowest = builder_.CreateSelect(LanesOf(bits), lanes, Const(lanes, ~uint64_t{0}));
-      highest = builder_.CreateSelect(LanesOf(bits), lanes, Const(lanes, 0));
-    }
-    low = builder_.CreateIntMinReduce(lowest, false);
-    high = builder_.CreateIntMaxReduce(highest, false);
-  } else if (bits != nullptr) {
-    const Extent extent = ExtentOf(address, bits);
-    low = extent.low;
-    high = builder_.CreateAdd(extent.low, extent.spread);
-  } else {
-    const int64_t spread = Spread(address);
-    for (llvm::Value* first : address.part) {
-      llvm::Value* begin = builder_.CreateAdd(
-          first, builder_.getInt64(static_cast<uint64_t>(std::min<int64_t>(spread, 0))));
-      llvm::Value* end = builder_.CreateAdd(
-          first, builder_.getInt64(static_cast<uint64_t>(std::max<int64_t>(spread, 0))));
-      const auto pick = [&](llvm::Intrinsic::ID id, llvm::Value* x,
-                            llvm::Value* y) -> llvm::Value* {
-        return x == nullptr ? y : builder_.CreateIntrinsic(id, {x->getType()}, {x, y});
-      };
-      low = pick(llvm::Intrinsic::umin, low, begin);
-      high = pick(llvm::Intrinsic::umax, high, end);
-    }
-  }
-  return {low, builder_.CreateAdd(builder_.CreateSub(high, low), builder_.getInt64(total))};
-}
-
 // Lanes lie side by side in each group.
 bool CodeGenerator::Contiguous(const Value& address) const {
   return address.shape.affine() && address.shape.stride == int64_t{in_->bytes} * in_->width;
@@ -154,97 +183,35 @@ void CodeGenerator::EmitAccess() {
     }
     builder_.SetInsertPoint(some);
   }
-  Value address = Address();
-  // With a part of the lanes a group may have none, and no address that can be used.
-  if (bits != nullptr && groups_ > 1 && !address.shape.uniform()) {
-    address = {kVaryingShape, {Expand(address)}};
-  }
-  const uint32_t total = uint32_t{in.bytes} * in.width;
-  llvm::Type* i64 = builder_.getInt64Ty();
-  llvm::Value* delta = nullptr;
   BasicBlock* fast = NewBlock("fast");
-  const bool power = (total & (total - 1)) == 0;
-  const bool even = !address.shape.affine() || address.shape.stride % total == 0;
-  const auto constant_in = [&](uint64_t size) {
-    return in.offset >= 0 && static_cast<uint64_t>(in.offset) % total == 0 &&
-           static_cast<uint64_t>(in.offset) + total <= size;
-  };
-  const auto aligned = [&]() -> llvm::Value* {
-    if (total == 1) return builder_.getTrue();
-    return ForAll(address, bits, [&](llvm::Value* a) {
-      return builder_.CreateICmpEQ(builder_.CreateAnd(a, Const(a, total - 1)), Const(a, 0));
-    });
-  };
-  if (!power || !even) {
-    builder_.CreateBr(slow);
-  } else if (in.address == AddressBase::kParameters && constant_in(request_.parameter_bytes) &&
-             in.op == Op::kLoad) {
-    builder_.CreateBr(fast);
-    builder_.SetInsertPoint(fast);
-    delta = builder_.CreateSub(Field(offsetof(WarpContext, parameters_host), i64),
-                               Field(offsetof(WarpContext, parameters), i64));
-  } else if (in.space == MemorySpace::kShared) {
-    llvm::Value* spread = bits == nullptr || address.shape.varying()
-                              ? builder_.getInt64(static_cast<uint64_t>(std::abs(Spread(address))))
-                              : ExtentOf(address, bits).spread;
-    if (in.address == AddressBase::kAbsolute && constant_in(request_.kernel->static_shared_bytes)) {
-      builder_.CreateBr(fast);
-    } else {
-      llvm::Value* size = Field(offsetof(WarpContext, shared_bytes), i64);
-      llvm::Value* reach = builder_.CreateAdd(spread, builder_.getInt64(total));
-      llvm::Value* inside = ForAll(address, bits, [&](llvm::Value* a) {
-        const auto like = [&](llvm::Value* x) { return a->getType()->isVectorTy() ? Splat(x) : x; };
-        llvm::Value* end = builder_.CreateAdd(a, like(reach));
-        return builder_.CreateAnd(builder_.CreateICmpULE(end, like(size)),
-                                  builder_.CreateICmpULT(a, like(size)));
-      });
-      Cold(builder_.CreateNot(builder_.CreateAnd(inside, aligned())), slow, fast);
-    }
-    builder_.SetInsertPoint(fast);
-    delta = Field(offsetof(WarpContext, shared_host), i64);
+  const uint32_t total = uint32_t{in.bytes} * in.width;
+  HandlerCall call{
+      .begin = in.offset, .bytes = total, .align = total, .writes = in.op == Op::kStore};
+  const int32_t number = access_group_of_[pc_];
+  llvm::Value* delta = nullptr;
+  if (number < 0 || access_groups_[static_cast<size_t>(number)].members == 1) {
+    delta = EmitCheck(call, bits, fast, slow);
   } else {
-    llvm::Value* site = builder_.CreateConstGEP1_64(
-        builder_.getInt8Ty(), Field(offsetof(WarpContext, sites), builder_.getPtrTy()),
-        sizeof(Site) * sites_++);
-    const auto field = [&](size_t offset) {
-      return builder_.CreateLoad(i64,
-                                 builder_.CreateConstGEP1_64(builder_.getInt8Ty(), site, offset));
-    };
-    llvm::Value* low = field(offsetof(Site, low));
-    llvm::Value* limit = field(offsetof(Site, limit));
-    if (bits != nullptr && address.shape.affine()) {
-      // The site has room for all lanes; fewer need less.
-      const auto most = static_cast<uint64_t>(std::abs(Spread(address)));
-      limit = builder_.CreateAdd(
-          limit, builder_.CreateSub(builder_.getInt64(most), ExtentOf(address, bits).spread));
+    const AccessGroup& group = access_groups_[static_cast<size_t>(number)];
+    llvm::Type* i64 = builder_.getInt64Ty();
+    const auto [it, first] = group_delta_.try_emplace(number);
+    if (first) {
+      it->second = Slot(i64);
+      call.begin = group.begin;
+      call.bytes = static_cast<uint64_t>(group.end - group.begin);
+      call.align = group.align;
+      call.writes = group.writes;
+      call.find_only = true;
+      delta = EmitCheck(call, bits, fast, slow);
+      builder_.CreateStore(delta, it->second);
+    } else {
+      builder_.CreateBr(fast);
+      builder_.SetInsertPoint(fast);
+      delta = builder_.CreateLoad(i64, it->second);
     }
-    llvm::Value* inside = ForAll(address, bits, [&](llvm::Value* a) {
-      const auto like = [&](llvm::Value* x) { return a->getType()->isVectorTy() ? Splat(x) : x; };
-      return builder_.CreateICmpULT(builder_.CreateSub(a, like(low)), like(limit));
-    });
-    BasicBlock* miss = NewBlock("miss");
-    BasicBlock* search = NewBlock("search");
-    llvm::Value* straight = aligned();
-    Cold(builder_.CreateNot(builder_.CreateAnd(inside, straight)), miss, fast);
-    builder_.SetInsertPoint(miss);
-    builder_.CreateCondBr(straight, search, slow);
-    builder_.SetInsertPoint(search);
-    const auto [begin, bytes] = Range(address, total, bits);
-    const auto group = static_cast<uint64_t>(std::abs(Spread(address))) + total;
-    llvm::FunctionType* type = llvm::FunctionType::get(
-        builder_.getInt1Ty(), {builder_.getPtrTy(), builder_.getPtrTy(), i64, i64, i64}, false);
-    llvm::Value* find = builder_.CreateIntToPtr(
-        builder_.getInt64(reinterpret_cast<uint64_t>(request_.helpers.find)), builder_.getPtrTy());
-    llvm::CallInst* found =
-        builder_.CreateCall(type, find,
-                            {warp_, site, begin, bytes,
-                             builder_.getInt64(group | (in.op == Op::kStore ? kWrites : 0))});
-    found->addRetAttr(llvm::Attribute::ZExt);
-    builder_.CreateCondBr(found, fast, slow);
-    builder_.SetInsertPoint(fast);
-    delta = field(offsetof(Site, delta));
   }
   if (delta != nullptr) {
+    const Value address = MaskedAddress(in.offset, bits);
     if (in.op == Op::kLoad) {
       EmitLoad(address, delta, bits);
     } else {
@@ -257,11 +224,99 @@ void CodeGenerator::EmitAccess() {
   builder_.SetInsertPoint(slow);
   if (llvm::pred_empty(slow)) {
     builder_.CreateUnreachable();
+  } else if (call.find_only && call.site == ~0u) {
+    builder_.CreateBr(LeaveBlock());
   } else {
-    EmitHandler(bits == nullptr ? builder_.getInt32(kFullMask) : bits);
-    builder_.CreateBr(after);
+    llvm::Value* mask = bits == nullptr ? builder_.getInt32(kFullMask) : bits;
+    llvm::Value* result = EmitCall(call, mask, true);
+    if (call.site != ~0u) {
+      BasicBlock* more = call.find_only ? LeaveBlock() : NewBlock("more");
+      builder_.CreateCondBr(builder_.CreateICmpEQ(result, builder_.getInt32(1)), fast, more);
+      builder_.SetInsertPoint(more);
+    }
+    if (!call.find_only) {
+      BranchIfFailed(builder_.CreateICmpNE(result, builder_.getInt32(0)));
+      ReadResults(mask);
+      builder_.CreateBr(after);
+    }
   }
   builder_.SetInsertPoint(after);
+}
+
+llvm::Value* CodeGenerator::EmitCheck(HandlerCall& call, llvm::Value* bits, BasicBlock* fast,
+                                      BasicBlock* slow) {
+  const Instruction& in = *in_;
+  const Value address = MaskedAddress(call.begin, bits);
+  const uint64_t bytes = call.bytes;
+  llvm::Type* i64 = builder_.getInt64Ty();
+  const bool power = (call.align & (call.align - 1)) == 0;
+  const bool even = !address.shape.affine() || address.shape.stride % call.align == 0;
+  const auto constant_in = [&](uint64_t size) {
+    return in.offset >= 0 && static_cast<uint64_t>(in.offset) % call.align == 0 &&
+           static_cast<uint64_t>(in.offset) + bytes <= size;
+  };
+  const auto aligned = [&]() -> llvm::Value* {
+    if (call.align == 1) return builder_.getTrue();
+    return ForAll(address, bits, [&](llvm::Value* a) {
+      return builder_.CreateICmpEQ(builder_.CreateAnd(a, Const(a, call.align - 1)), Const(a, 0));
+    });
+  };
+  if (!power || !even) {
+    builder_.CreateBr(slow);
+    return nullptr;
+  }
+  if (in.address == AddressBase::kParameters && constant_in(request_.parameter_bytes) &&
+      in.op == Op::kLoad) {
+    builder_.CreateBr(fast);
+    builder_.SetInsertPoint(fast);
+    return builder_.CreateSub(BlockField(offsetof(BlockContext, parameters_host), i64),
+                              BlockField(offsetof(BlockContext, parameters), i64));
+  }
+  if (in.space == MemorySpace::kShared) {
+    if (in.address == AddressBase::kAbsolute && constant_in(request_.kernel->static_shared_bytes)) {
+      builder_.CreateBr(fast);
+    } else {
+      llvm::Value* spread =
+          bits == nullptr || address.shape.varying()
+              ? builder_.getInt64(static_cast<uint64_t>(std::abs(Spread(address))))
+              : ExtentOf(address, bits).spread;
+      llvm::Value* size = BlockField(offsetof(BlockContext, shared_bytes), i64);
+      llvm::Value* reach = builder_.CreateAdd(spread, builder_.getInt64(bytes));
+      llvm::Value* inside = ForAll(address, bits, [&](llvm::Value* a) {
+        const auto like = [&](llvm::Value* x) { return a->getType()->isVectorTy() ? Splat(x) : x; };
+        llvm::Value* end = builder_.CreateAdd(a, like(reach));
+        return builder_.CreateAnd(builder_.CreateICmpULE(end, like(size)),
+                                  builder_.CreateICmpULT(a, like(size)));
+      });
+      Cold(builder_.CreateNot(builder_.CreateAnd(inside, aligned())), slow, fast);
+    }
+    builder_.SetInsertPoint(fast);
+    return BlockField(offsetof(BlockContext, shared_host), i64);
+  }
+  call.site = sites_++;
+  call.room = static_cast<uint64_t>(std::abs(Spread(address))) + bytes;
+  llvm::Value* site = builder_.CreateConstGEP1_64(
+      builder_.getInt8Ty(), BlockField(offsetof(BlockContext, sites), builder_.getPtrTy()),
+      sizeof(Site) * call.site);
+  const auto field = [&](size_t offset) {
+    return builder_.CreateLoad(i64,
+                               builder_.CreateConstGEP1_64(builder_.getInt8Ty(), site, offset));
+  };
+  llvm::Value* low = field(offsetof(Site, low));
+  llvm::Value* limit = field(offsetof(Site, limit));
+  if (bits != nullptr && address.shape.affine()) {
+    // The site has room for all lanes; fewer need less.
+    const auto most = static_cast<uint64_t>(std::abs(Spread(address)));
+    limit = builder_.CreateAdd(
+        limit, builder_.CreateSub(builder_.getInt64(most), ExtentOf(address, bits).spread));
+  }
+  llvm::Value* inside = ForAll(address, bits, [&](llvm::Value* a) {
+    const auto like = [&](llvm::Value* x) { return a->getType()->isVectorTy() ? Splat(x) : x; };
+    return builder_.CreateICmpULT(builder_.CreateSub(a, like(low)), like(limit));
+  });
+  Cold(builder_.CreateNot(builder_.CreateAnd(inside, aligned())), slow, fast);
+  builder_.SetInsertPoint(fast);
+  return field(offsetof(Site, delta));
 }
 
 llvm::Value* CodeGenerator::AllLanes() {
@@ -304,8 +359,12 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Val
     for (unsigned e = 0; e < width; ++e) {
       Value value{address.shape, {}};
       for (llvm::Value* a : address.part) {
-        value.part.push_back(
-            builder_.CreateAlignedLoad(memory, Host(a, delta, int64_t{in.bytes} * e), align));
+        llvm::LoadInst* load =
+            builder_.CreateAlignedLoad(memory, Host(a, delta, int64_t{in.bytes} * e), align);
+        if (in.address == AddressBase::kParameters) {
+          load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
+        }
+        value.part.push_back(load);
       }
       finish(e, value);
     }

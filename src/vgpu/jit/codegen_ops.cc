@@ -104,7 +104,7 @@ void CodeGenerator::EmitNative() {
     case Op::kActivemask:
       return Write(in.d, {kUniformShape, {builder_.getInt32(kFullMask)}});
     case Op::kParameterAddress: {
-      llvm::Value* base = Field(offsetof(WarpContext, parameters), builder_.getInt64Ty());
+      llvm::Value* base = BlockField(offsetof(BlockContext, parameters), builder_.getInt64Ty());
       return Write(
           in.d, {kUniformShape,
                  {builder_.CreateAdd(base, builder_.getInt64(static_cast<uint64_t>(in.offset)))}});
@@ -163,9 +163,9 @@ llvm::Value* CodeGenerator::Arithmetic(ArrayRef<llvm::Value*> x) {
       return builder_.CreateNot(x[0]);
     case Op::kCvta:
     case Op::kCvtaTo: {
-      const size_t field = in.space == MemorySpace::kShared ? offsetof(WarpContext, shared_window)
-                                                            : offsetof(WarpContext, local_window);
-      llvm::Value* window = Field(field, builder_.getInt64Ty());
+      const size_t field = in.space == MemorySpace::kShared ? offsetof(BlockContext, shared_window)
+                                                            : offsetof(BlockContext, local_window);
+      llvm::Value* window = BlockField(field, builder_.getInt64Ty());
       if (x[0]->getType()->isVectorTy()) window = Splat(window);
       return in.op == Op::kCvtaTo ? builder_.CreateSub(x[0], window)
                                   : builder_.CreateAdd(x[0], window);

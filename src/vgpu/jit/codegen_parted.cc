@@ -113,6 +113,7 @@ void CodeGenerator::EmitDetour(llvm::Value* take, llvm::Value* stay, uint32_t ta
   if (!detour.compilable || detour.instructions > kDetourInstructions || depth_ >= kDepth ||
       copied_ + detour.instructions > function_.code.size() + kDetourInstructions) {
     builder_.CreateBr(LeaveBlock());
+    left_for_.insert(analysis_.JoinOf(block));
     return;
   }
   copied_ += detour.instructions;
@@ -208,23 +209,13 @@ void CodeGenerator::Meet(const Join& join) {
   BasicBlock* fine = NewBlock("met");
   Cold(builder_.CreateNot(all_fit), leave, fine);
   builder_.SetInsertPoint(leave);
-  llvm::Value* registers = Registers();
+  std::vector<SavedValue> values;
   const CodeBlock& block = analysis_.blocks()[join.block];
   for (const LiveValue& value : block.live_in) {
     const auto it = join.arriving.find(value.web);
-    llvm::Value* lanes = it == join.arriving.end()
-                             ? Expand(LoadWeb(value.web))
-                             : builder_.CreateLoad(it->second->getAllocatedType(), it->second);
-    StoreLanes(registers, value, lanes, running);
+    values.push_back(it == join.arriving.end() ? Save(value) : Save(value, it->second));
   }
-  if (parted_ != nullptr) {
-    LeaveParted(registers, block.first, Outcome::kLeave);
-  } else {
-    builder_.CreateStore(
-        builder_.getInt32(block.first),
-        builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offsetof(WarpContext, exit_pc)));
-    Return(Outcome::kLeave);
-  }
+  Leave(block.first, std::move(values), Outcome::kLeave);
   builder_.SetInsertPoint(fine);
 }
 
@@ -271,98 +262,67 @@ Value CodeGenerator::FromLanes(llvm::Value* lanes, Shape shape, llvm::Value* bit
   return value;
 }
 
-// Stores the lanes of `bits` of a value in the interpreter's form.
-void CodeGenerator::StoreLanes(llvm::Value* registers, const LiveValue& value, llvm::Value* lanes,
-                               llvm::Value* bits) {
-  const Web& web = analysis_.webs()[value.web];
-  if (web.raw) lanes = Canonical({kVaryingShape, {lanes}}).part[0];
-  llvm::Value* place = builder_.CreateConstGEP1_32(builder_.getInt8Ty(), registers, value.offset);
-  if (web.width == LaneWidth::kPredicate) {
-    llvm::Type* i32 = builder_.getInt32Ty();
-    llvm::Value* old = builder_.CreateAlignedLoad(i32, place, llvm::Align(4));
-    llvm::Value* now = builder_.CreateAnd(builder_.CreateBitCast(lanes, i32), bits);
-    old = builder_.CreateAnd(old, builder_.CreateNot(bits));
-    builder_.CreateAlignedStore(builder_.CreateOr(old, now), place, llvm::Align(4));
-    return;
+void CodeGenerator::Leave(uint32_t pc, std::vector<SavedValue> values, Outcome outcome) {
+  const auto id = static_cast<uint32_t>(exits_.size());
+  exits_.emplace_back();
+  SetWarpField(offsetof(WarpContext, exit), builder_.getInt32(id));
+  if (parted_ == nullptr) {
+    exits_[id].groups.push_back({.pc = pc, .values = std::move(values)});
+    return Return(outcome);
   }
-  builder_.CreateMaskedStore(lanes, place, llvm::Align(32), LanesOf(bits));
-}
-
-// Ends the block: the running lanes are stored and go on at `pc`.
-void CodeGenerator::LeaveParted(llvm::Value* registers, uint32_t pc, Outcome outcome) {
   Parted& parted = *parted_;
-  llvm::Type* i32 = builder_.getInt32Ty();
-  const bool first = parted.leave == nullptr;
-  if (first) {
-    parted.leave = NewBlock("leave_tail");
-    const llvm::IRBuilderBase::InsertPointGuard restore(builder_);
-    builder_.SetInsertPoint(parted.leave);
-    parted.leave_pc = builder_.CreatePHI(i32, 4);
-    parted.leave_outcome = builder_.CreatePHI(i32, 4);
-  }
-  const Outcome kind =
-      outcome == Outcome::kGiveWay ? Outcome::kGiveWayParted : Outcome::kLeaveParted;
-  parted.leave_pc->addIncoming(builder_.getInt32(pc), builder_.GetInsertBlock());
-  parted.leave_outcome->addIncoming(builder_.getInt32(static_cast<uint32_t>(kind)),
+  if (parted.leave == nullptr) EmitLeaveTail(parted);
+  parted.leave_outcome->addIncoming(builder_.getInt32(static_cast<uint32_t>(outcome)),
                                     builder_.GetInsertBlock());
   builder_.CreateBr(parted.leave);
-  if (first) {
-    const llvm::IRBuilderBase::InsertPointGuard restore(builder_);
-    builder_.SetInsertPoint(parted.leave);
-    EmitLeaveTail(parted, Registers());
-  }
+  exits_[id].groups = parted.others;
+  exits_[id].groups.push_back(
+      {.slot = SlotOf(parted.lanes), .pc = pc, .values = std::move(values)});
 }
 
-void CodeGenerator::EmitLeaveTail(Parted& parted, llvm::Value* registers) {
+void CodeGenerator::EmitLeaveTail(Parted& parted) {
+  const llvm::IRBuilderBase::InsertPointGuard restore(builder_);
+  parted.leave = NewBlock("leave_tail");
+  builder_.SetInsertPoint(parted.leave);
   llvm::Type* i32 = builder_.getInt32Ty();
-  const auto load = [&](llvm::AllocaInst* bits) -> llvm::Value* {
-    return builder_.CreateLoad(i32, bits);
-  };
+  parted.leave_outcome = builder_.CreatePHI(i32, 4);
   const auto pc_of = [&](uint32_t block) {
     return block == Analysis::kEnd ? static_cast<uint32_t>(function_.code.size() - 1)
                                    : analysis_.blocks()[block].first;
   };
-  llvm::Value* pcs = Splat(parted.leave_pc);
+  const auto save_mask = [&](llvm::AllocaInst* mask) {
+    const uint32_t slot = SlotOf(mask);
+    builder_.CreateAlignedStore(builder_.CreateLoad(i32, mask), SavePlace(slot), llvm::Align(8));
+    return slot;
+  };
+  // From the outermost level in: lanes of a later group count there, not in earlier ones.
+  std::vector<const Parted*> levels;
   for (const Parted* level = &parted; level != nullptr; level = level->outer) {
-    llvm::Value* all =
-        level->outer == nullptr ? builder_.getInt32(kFullMask) : load(level->outer->lanes);
-    llvm::Value* arrived = builder_.CreateAnd(all, builder_.CreateNot(load(level->lanes)));
-    if (level->waiting != nullptr) {
-      llvm::Value* waiting = load(level->waiting);
-      arrived = builder_.CreateAnd(arrived, builder_.CreateNot(waiting));
-      if (level->waiting_block != Analysis::kEnd) {
-        for (const LiveValue& value : analysis_.blocks()[level->waiting_block].live_in) {
-          Value kept{analysis_.webs()[value.web].shape, {}};
-          const auto it = level->kept.find(value.web);
-          if (it == level->kept.end()) {
-            kept = LoadWeb(value.web);
-          } else {
-            for (llvm::AllocaInst* slot : it->second) {
-              kept.part.push_back(builder_.CreateLoad(slot->getAllocatedType(), slot));
-            }
-          }
-          StoreLanes(registers, value, Expand(kept), waiting);
-        }
-      }
-      pcs = builder_.CreateSelect(LanesOf(waiting),
-                                  Splat(builder_.getInt32(pc_of(level->waiting_block))), pcs);
-    }
+    levels.insert(levels.begin(), level);
+  }
+  for (const Parted* level : levels) {
+    Exit::Lanes arrived{.pc = pc_of(level->join->block)};
+    if (level->outer != nullptr) arrived.slot = save_mask(level->outer->lanes);
     if (level->join->block != Analysis::kEnd) {
       for (const LiveValue& value : analysis_.blocks()[level->join->block].live_in) {
         const auto it = level->join->arriving.find(value.web);
-        llvm::Value* lanes = it == level->join->arriving.end()
-                                 ? Expand(LoadWeb(value.web))
-                                 : builder_.CreateLoad(it->second->getAllocatedType(), it->second);
-        StoreLanes(registers, value, lanes, arrived);
+        arrived.values.push_back(it == level->join->arriving.end() ? Save(value)
+                                                                   : Save(value, it->second));
       }
     }
-    pcs = builder_.CreateSelect(LanesOf(arrived),
-                                Splat(builder_.getInt32(pc_of(level->join->block))), pcs);
+    parted.others.push_back(std::move(arrived));
+    if (level->waiting == nullptr) continue;
+    Exit::Lanes waiting{.slot = save_mask(level->waiting), .pc = pc_of(level->waiting_block)};
+    if (level->waiting_block != Analysis::kEnd) {
+      for (const LiveValue& value : analysis_.blocks()[level->waiting_block].live_in) {
+        const auto it = level->kept.find(value.web);
+        waiting.values.push_back(it == level->kept.end() ? Save(value) : Save(value, it->second));
+      }
+    }
+    parted.others.push_back(std::move(waiting));
   }
-  builder_.CreateAlignedStore(
-      pcs, builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offsetof(WarpContext, lane_pc)),
-      llvm::Align(4));
-  builder_.CreateRet(parted.leave_outcome);
+  save_mask(parted.lanes);
+  Return(parted.leave_outcome);
 }
 
 }  // namespace kernelsmith::vgpu::jit

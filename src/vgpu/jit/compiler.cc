@@ -75,6 +75,7 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();  // for cold calls
   });
   const Analysis analysis(*request.kernel->entry, request.block);
   if (!analysis.why().empty()) {
@@ -87,7 +88,7 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
     return nullptr;
   }
   orc::JITTargetMachineBuilder target = *detected;
-  target.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  target.setCodeGenOptLevel(llvm::CodeGenOptLevel::Less);
   if (!target.getFeatures().getString().empty() &&
       target.getFeatures().getString().find("+avx2") == std::string::npos) {
     *why = "the machine has no AVX2";
@@ -111,6 +112,7 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
     function.addFnAttr("target-cpu", (*machine)->getTargetCPU());
     function.addFnAttr("target-features", (*machine)->getTargetFeatureString());
     function.addFnAttr(llvm::Attribute::NoUnwind);
+    function.addFnAttr(llvm::Attribute::NoRedZone);  // cold calls use the stack
   }
   const char* dump = std::getenv("KERNELSMITH_JIT_DUMP");
   if (dump != nullptr) module->print(llvm::errs(), nullptr);
@@ -141,10 +143,7 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
   }
   auto compiled = std::make_unique<CompiledKernel>();
   compiled->code = symbol->toPtr<Code>();
-  compiled->sites = generator.sites();
-  compiled->save_bytes = generator.save_bytes();
-  compiled->needs_registers = generator.needs_registers();
-  compiled->entry_of_pc = generator.TakeEntries();
+  generator.Describe(*compiled);
   for (uint32_t pc = 0; pc < request.kernel->entry->code.size(); ++pc) {
     compiled->block_of_pc.push_back(analysis.block_of(pc));
   }
