@@ -38,10 +38,17 @@ const JitLibrary& CompilerLibrary() {
 
 // ---- compiled kernels, by block shape; kept with the kernel
 
+// How often the code may be left before it is compiled anew, with longer ways of parts of warps:
+// about the time that takes.
+constexpr uint64_t kMostLeaves = 4096;
+
 struct Compiled {
-  std::unique_ptr<jit::CompiledKernel> kernel;
-  std::string why;  // there is none
+  const jit::CompiledKernel* kernel = nullptr;                // the latest
+  std::vector<std::unique_ptr<jit::CompiledKernel>> kernels;  // other launches may run older ones
+  std::string why;                                            // there is none
   bool tried = false;
+  bool thorough = false;
+  uint64_t leaves = 0;
   double interpreted_ms = 0;
 };
 
@@ -73,9 +80,13 @@ void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result
       .block = launch.request.block,
       .parameter_bytes = static_cast<uint32_t>(launch.request.parameters.size()),
       .warp_stride = sizeof(CompiledWarp),
+      .thorough = compiled.thorough,
       .helpers = RunnerHelpers()};
-  compiled.kernel.reset(library.compile(request, &compiled.why));
-  if (compiled.kernel != nullptr) result.compile_ms = compiled.kernel->compile_ms;
+  std::unique_ptr<jit::CompiledKernel> kernel(library.compile(request, &compiled.why));
+  if (kernel == nullptr) return;
+  result.compile_ms += kernel->compile_ms;
+  compiled.kernel = kernel.get();
+  compiled.kernels.push_back(std::move(kernel));
 }
 
 // ---- threads
@@ -205,9 +216,9 @@ bool NeedsInterpreter(const LaunchState& launch) {
   return false;
 }
 
-// All blocks that are left, as compiled code.
+// All blocks that are left, as compiled code, or until it was left too often.
 void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
-                 const jit::CompiledKernel& compiled) {
+                 const jit::CompiledKernel& compiled, Leaves& leaves) {
   std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
   const uint64_t left = launch.Turns() - std::min(next.load(), launch.Turns());
   const bool ordered = OrderMatters(launch) && !launch.options->parallel_atomics;
@@ -215,7 +226,7 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
       launch.options->threads != 0 ? launch.options->threads : std::thread::hardware_concurrency();
   threads = static_cast<uint32_t>(std::min<uint64_t>(std::max(threads, 1u), left));
   if (ordered || threads <= 1) {
-    Runner(launch, next, &compiled).Run(last, std::nullopt);
+    Runner(launch, next, &compiled, &leaves).Run(last, std::nullopt);
     return;
   }
   // Each thread has a launch state of its own; the fault of the first block counts.
@@ -225,7 +236,7 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
   RunOnThreads(threads, [&](uint32_t) {
     LaunchState own = prototype;
     own.statistics = {};
-    Runner runner(own, next, &compiled);
+    Runner runner(own, next, &compiled, &leaves);
     runner.Run(last, std::nullopt);
     std::lock_guard lock(mutex);
     launch.statistics.blocks += own.statistics.blocks;
@@ -280,13 +291,24 @@ void RunBlocks(LaunchState& launch, LaunchResult& result) {
     if (launch.fault || next >= launch.Turns()) return;
   }
   if (!compiled.tried) Compile(launch, compiled, result);
-  lock.unlock();
   if (compiled.kernel == nullptr) {
+    lock.unlock();
     result.fallback = compiled.why;
     return interpret(std::nullopt);
   }
   result.compiled = true;
-  RunCompiled(launch, next, *compiled.kernel);
+  while (!launch.fault && next < launch.Turns()) {
+    const jit::CompiledKernel& kernel = *compiled.kernel;
+    Leaves leaves;
+    if (!compiled.thorough) leaves.most = kMostLeaves - std::min(kMostLeaves, compiled.leaves);
+    lock.unlock();
+    RunCompiled(launch, next, kernel, leaves);
+    lock.lock();
+    compiled.leaves += leaves.count;
+    if (compiled.leaves <= kMostLeaves || compiled.thorough) continue;
+    compiled.thorough = true;
+    Compile(launch, compiled, result);
+  }
 }
 
 // Whether a block may wait for what another block does: then none can be left for later.

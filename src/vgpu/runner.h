@@ -43,12 +43,21 @@ struct CompiledBlock {
   std::array<uint32_t, jit::kSpecials> special{};
 };
 
+// How often compiled code was left for the interpreter, on all threads of a launch.
+struct Leaves {
+  std::atomic<uint64_t> count{0};
+  uint64_t most = ~uint64_t{0};  // with more, runners stop between two blocks
+
+  bool TooMany() const { return count.load(std::memory_order_relaxed) > most; }
+};
+
 class Runner {
  public:
   using Clock = std::chrono::steady_clock;
 
   // Takes blocks from `next` on, which runners of several threads share. `compiled` may be null.
-  Runner(LaunchState& launch, std::atomic<uint64_t>& next, const jit::CompiledKernel* compiled);
+  Runner(LaunchState& launch, std::atomic<uint64_t>& next, const jit::CompiledKernel* compiled,
+         Leaves* leaves = nullptr);
 
   // Until no block is left, or the launch failed, or `last_block` is below all that is left, or no
   // block is in the middle of its work after `deadline`.
@@ -99,6 +108,7 @@ class Runner {
   LaunchState& launch_;
   std::atomic<uint64_t>& next_;
   const jit::CompiledKernel* compiled_;
+  Leaves* leaves_;
   uint64_t taken_ = 0;  // blocks [taken_, taken_end_) are this runner's
   uint64_t taken_end_ = 0;
   uint64_t piece_ = 1;

@@ -141,6 +141,8 @@ struct CompileRequest {
   Dim3 block;
   uint32_t parameter_bytes = 0;
   uint32_t warp_stride = sizeof(WarpContext);  // from one warp's context to the next
+  // Compile long ways of a part of the lanes, too: for kernels that leave the code often.
+  bool thorough = false;
   Helpers helpers;
 };
 

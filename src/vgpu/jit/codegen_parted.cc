@@ -20,9 +20,14 @@ using llvm::BasicBlock;
 
 namespace {
 
-// Limits of what is worth its compile time.
-constexpr uint32_t kDetourInstructions = 96;
-constexpr uint32_t kDepth = 4;
+// Limits of what is worth its compile time: at first, and when the kernel turned out to need more.
+struct Limits {
+  uint32_t detour;  // instructions of one
+  uint32_t copies;  // of all, as a multiple of the kernel's own
+  uint32_t depth;
+};
+constexpr Limits kBrief{24, 1, 2};
+constexpr Limits kThorough{1000, 3, 5};
 
 }  // namespace
 
@@ -110,8 +115,9 @@ void CodeGenerator::EmitDetour(llvm::Value* take, llvm::Value* stay, uint32_t ta
                                uint32_t after) {
   const uint32_t block = analysis_.block_of(pc_);
   const Analysis::Detour detour = analysis_.DetourOf(block);
-  if (!detour.compilable || detour.instructions > kDetourInstructions || depth_ >= kDepth ||
-      copied_ + detour.instructions > function_.code.size() + kDetourInstructions) {
+  const Limits& limits = request_.thorough ? kThorough : kBrief;
+  if (!detour.compilable || detour.instructions > limits.detour || depth_ >= limits.depth ||
+      copied_ + detour.instructions > limits.copies * function_.code.size() + limits.detour) {
     builder_.CreateBr(LeaveBlock());
     left_for_.insert(analysis_.JoinOf(block));
     return;
