@@ -444,7 +444,7 @@ void CodeGenerator::EmitBlock(uint32_t b) {
     builder_.CreateUnreachable();
     return;
   }
-  group_delta_.clear();
+  group_state_.clear();
   for (pc_ = block.first; pc_ < block.last; ++pc_) {
     in_ = &function_.code[pc_];
     if (in_->op >= Op::kBra) {

@@ -232,11 +232,15 @@ class CodeGenerator {
   std::vector<std::unique_ptr<HandlerCall>> calls_;
 
   std::vector<AccessGroup> access_groups_;
-  std::vector<int32_t> access_group_of_;              // by pc; -1: none
-  std::map<int32_t, llvm::AllocaInst*> group_delta_;  // of the block that is being emitted
-  Parted* parted_ = nullptr;                          // null: all lanes run
-  uint32_t depth_ = 0;                                // of it
-  uint32_t copied_ = 0;                               // instructions in copies of blocks
+  std::vector<int32_t> access_group_of_;  // by pc; -1: none
+  struct GroupState {
+    Value begin;                        // addresses of its first byte
+    llvm::AllocaInst* delta = nullptr;  // to the host's
+  };
+  std::map<int32_t, GroupState> group_state_;  // of the block that is being emitted
+  Parted* parted_ = nullptr;                   // null: all lanes run
+  uint32_t depth_ = 0;                         // of it
+  uint32_t copied_ = 0;                        // instructions in copies of blocks
   uint32_t pc_ = 0;
   const Instruction* in_ = nullptr;
 };

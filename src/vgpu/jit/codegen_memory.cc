@@ -189,29 +189,35 @@ void CodeGenerator::EmitAccess() {
       .begin = in.offset, .bytes = total, .align = total, .writes = in.op == Op::kStore};
   const int32_t number = access_group_of_[pc_];
   llvm::Value* delta = nullptr;
+  Value address;
   if (number < 0 || access_groups_[static_cast<size_t>(number)].members == 1) {
     delta = EmitCheck(call, bits, fast, slow);
   } else {
     const AccessGroup& group = access_groups_[static_cast<size_t>(number)];
     llvm::Type* i64 = builder_.getInt64Ty();
-    const auto [it, first] = group_delta_.try_emplace(number);
+    const auto [it, first] = group_state_.try_emplace(number);
     if (first) {
-      it->second = Slot(i64);
       call.begin = group.begin;
       call.bytes = static_cast<uint64_t>(group.end - group.begin);
       call.align = group.align;
       call.writes = group.writes;
       call.find_only = true;
+      it->second = {MaskedAddress(group.begin, bits), Slot(i64)};
       delta = EmitCheck(call, bits, fast, slow);
-      builder_.CreateStore(delta, it->second);
+      builder_.CreateStore(delta, it->second.delta);
     } else {
       builder_.CreateBr(fast);
       builder_.SetInsertPoint(fast);
-      delta = builder_.CreateLoad(i64, it->second);
+      delta = builder_.CreateLoad(i64, it->second.delta);
+    }
+    // The check has shown that nothing wraps.
+    address = it->second.begin;
+    for (llvm::Value*& part : address.part) {
+      part = builder_.CreateAdd(part, Const(part, static_cast<uint64_t>(in.offset - group.begin)));
     }
   }
   if (delta != nullptr) {
-    const Value address = MaskedAddress(in.offset, bits);
+    if (address.part.empty()) address = MaskedAddress(in.offset, bits);
     if (in.op == Op::kLoad) {
       EmitLoad(address, delta, bits);
     } else {
