@@ -59,7 +59,7 @@ class Checker : public vgpu::Observer {
   virtual void OnFill(const HostCopy& fill) {}
   // [address, address + bytes) now holds a value by other means: a library call, an input.
   virtual void OnDefined(uint64_t address, uint64_t bytes) {}
-  // The host looks at [address, address + bytes): an output of a plan.
+  // [address, address + bytes) is an output of a plan: all of it counts.
   virtual void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) {}
 
   virtual void OnSubmit(uint64_t operation, std::span<const uint64_t> after) {}

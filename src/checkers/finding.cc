@@ -104,15 +104,19 @@ Place PlaceOf(const std::string& kernel, const vgpu::WarpView& warp,
 
 namespace {
 
-// The line a person would look at.
-const SourceLocation& LineOf(const Place& place) {
-  return place.source.file.empty() ? place.ptx : place.source;
+// The line a person would look at; in host code, whose lines are not known yet, the call.
+SourceLocation LineOf(const Place& place) {
+  if (!place.source.file.empty()) return place.source;
+  if (place.kernel.empty() && !place.frames.empty()) {
+    return {.file = place.frames[0].module, .line = static_cast<int>(place.frames[0].offset)};
+  }
+  return place.ptx;
 }
 
 }  // namespace
 
 size_t FindingSink::Add(Finding finding) {
-  const SourceLocation& line = LineOf(finding.place);
+  const SourceLocation line = LineOf(finding.place);
   const SourceLocation other = finding.other ? LineOf(*finding.other) : SourceLocation{};
   Key key{finding.kind, finding.space, finding.place.kernel, line.file, line.line,
           other.file,   other.line};

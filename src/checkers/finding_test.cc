@@ -35,6 +35,16 @@ TEST(FindingSink, OtherSidesTellDefectsApart) {
   EXPECT_EQ(sink.size(), 2u);
 }
 
+TEST(FindingSink, CallsOfTheHostAreToldApart) {
+  FindingSink sink;
+  for (const uint64_t offset : {0x10, 0x20, 0x10}) {
+    sink.Add({.kind = FindingKind::kLeak,
+              .severity = Severity::kWarning,
+              .place = {.frames = {{.module = "a.out", .offset = offset}}}});
+  }
+  EXPECT_EQ(sink.size(), 2u);
+}
+
 TEST(FindingSink, AConsequenceMakesAWarningAnError) {
   FindingSink sink;
   sink.Add(At(FindingKind::kIndexOverflow, 3));

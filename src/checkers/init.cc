@@ -99,7 +99,7 @@ class InitChecker final : public Checker {
   }
   void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) override {
     if (Region* region = memory_.Find(address, bytes)) {
-      HostReads(*region, address, bytes, where, "the output has");
+      HostReads(*region, address, bytes, where, "the output has", Severity::kError);
     }
   }
 
@@ -476,8 +476,10 @@ class InitChecker final : public Checker {
 
   // -- the host looks -----------------------------------------------------------------------------
 
+  // `unwritten`: how bad bytes are that nobody ever wrote. The host may know how much of a buffer
+  // counts, or copy the gaps of structs; in an output all of it counts.
   void HostReads(Region& region, uint64_t address, uint64_t bytes, const Place& where,
-                 const char* what) {
+                 const char* what, Severity unwritten = Severity::kWarning) {
     const uint8_t* shadow = region.At(address);
     uint64_t undefined = 0;
     uint64_t first = bytes;
@@ -503,8 +505,7 @@ class InitChecker final : public Checker {
       finding.other = where;
       finding.other_message = "seen by the host";
     } else {
-      // A warning: the host may know how much of the buffer counts, or copy the padding of structs.
-      finding.severity = Severity::kWarning;
+      finding.severity = unwritten;
       finding.message = fmt::format(
           "{} {} bytes that were never written, the first {} bytes into "
           "the {}-byte allocation",

@@ -186,9 +186,15 @@ const RaceSite& RaceChecker::SiteOf(const vgpu::WarpView& warp, const vgpu::Inst
 bool RaceChecker::OnMemoryAccess(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) {
   if (access.kind == AccessKind::kPrefetch) return true;
   const RaceSite& site = SiteOf(warp, *access.instruction);
-  if (site.ignored || site.id == 0) return true;
+  const bool constant = site.constant && !launch_->host.empty();
+  if ((site.ignored && !constant) || site.id == 0) return true;
   BlockState& state = StateOf(warp.block_number());
   Actor actor{.warp = warp, .access = access, .site = site, .block = state, .me = {}};
+  if (constant) {
+    actor.lane = static_cast<uint32_t>(std::countr_zero(access.mask));
+    CheckHost(actor, access.address[actor.lane], access.bytes, false);
+    return true;
+  }
   actor.me.site = site.id;
   actor.me.stamp = StampOf(state);
   const uint32_t first = warp.warp_in_block() * kLanes;

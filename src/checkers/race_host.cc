@@ -9,6 +9,12 @@
 
 namespace kernelsmith::checkers {
 
+namespace {
+
+constexpr size_t kMostHostAccesses = 4096;
+
+}  // namespace
+
 bool RaceChecker::HostAccess::Touches(uint64_t address, uint64_t bytes) const {
   bool touches = false;
   ForEachRow([&](uint64_t row) { touches |= row < address + bytes && address < row + rows.width; });
@@ -118,6 +124,8 @@ void RaceChecker::HostDoes(HostAccess access) {
     });
   }
   if (!operations_.IsSettled(operation)) {
+    // A program that never waits for its copies: the oldest are the least likely to overlap.
+    if (host_.size() >= kMostHostAccesses) host_.erase(host_.begin());
     host_.push_back(std::make_shared<const HostAccess>(std::move(access)));
   }
 }

@@ -74,6 +74,7 @@ RaceSite MakeRaceSite(const std::string& kernel, const vgpu::Function& function,
     case Op::kWmmaLoad:
     case Op::kLdmatrix:
       site.reads = true;
+      site.constant = space == ptx::Space::kConst;
       site.ignored = in.address == vgpu::AddressBase::kParameters ||
                      in.space == vgpu::MemorySpace::kLocal || space == ptx::Space::kConst ||
                      space == ptx::Space::kParam || space == ptx::Space::kParamEntry;

@@ -1,4 +1,4 @@
-// Random valid PTX under the checkers: whatever a kernel does, they survive it. Most kernels race,
+// Random valid PTX under all checkers: whatever a kernel does, they survive it. Most kernels race,
 // some run out of bounds, deadlock or exit in the middle of everything.
 //
 // The tests run a sample. The long run:
@@ -11,8 +11,7 @@
 #include <string>
 
 #include "checkers/determinism.h"
-#include "checkers/race.h"
-#include "checkers/sync.h"
+#include "checkers/suite.h"
 #include "support/rng.h"
 #include "vgpu/testing.h"
 
@@ -141,8 +140,53 @@ class Generator {
     return Pick({"", "", "", "volatile.", "relaxed.gpu."});
   }
 
+  void Matrix() {
+    switch (Below(4)) {
+      case 0:
+        return Add("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0, %f1, %f2, %f3}, {" +
+                   R() + ", " + R() + ", " + R() + ", " + R() + "}, {" + R() + ", " + R() +
+                   "}, {%f4, %f5, %f6, %f7}");
+      case 1:
+        return Add("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%r1, %r2}, {" + R() + ", " +
+                   R() + "}, {" + R() + "}, {" + R() + ", " + R() + "}");
+      case 2: {
+        const std::string at = Address("shared", 16);
+        return Add("ldmatrix.sync.aligned.m8n8.x2" + Pick({"", ".trans"}) +
+                   ".shared.b16 {%r3, %r4}, " + at);
+      }
+      default: {
+        const std::string at = Address("shared", 16);
+        return Add("stmatrix.sync.aligned.m8n8.x2.shared.b16 " + at + ", {" + R() + ", " + R() +
+                   "}");
+      }
+    }
+  }
+
+  void Cluster() {
+    switch (Below(3)) {
+      case 0:
+        Add("barrier.cluster.arrive.aligned");
+        return Add("barrier.cluster.wait.aligned");
+      case 1: {
+        Address("shared", 4);
+        Add("cvt.u32.u64 %r13, %rd15");
+        Add("mapa.shared::cluster.u32 %r13, %r13, " + Pick({"0", "1"}));
+        return Add("st.shared::cluster.u32 [%r13], " + R());
+      }
+      default: {
+        Address("shared", 4);
+        Add("cvt.u32.u64 %r13, %rd15");
+        Add("mapa.shared::cluster.u32 %r13, %r13, " + Pick({"0", "1"}));
+        return Add("ld.shared::cluster.u32 " + R() + ", [%r13]");
+      }
+    }
+  }
+
   void Warp() {
-    switch (Below(8)) {
+    switch (Below(9)) {
+      case 7:
+        return Add(Below(2) == 0 ? "bar.red.or.pred " + P() + ", 0, " + P()
+                                 : "bar.red.popc.u32 " + R() + ", 0, " + P());
       case 0:
         return Add(Guard() + "shfl.sync." + Pick({"up", "down", "bfly", "idx"}) + ".b32 " + R() +
                    ", " + R() + ", " + R() + ", " + Pick({"31", "0", "0x1c1f", "0x181f"}) + ", " +
@@ -207,6 +251,7 @@ class Generator {
     const uint64_t kind = Below(40);
     if (kind < 14) return Memory();
     if (kind < 18) return Warp();
+    if (kind == 39) return Below(4) == 0 ? Cluster() : Matrix();
     if (kind == 18 && Below(20) == 0) return Add("@" + P() + " exit");
     if (kind < 22 && depth > 0) {  // if
       const std::string label = "L" + N(labels_++);
@@ -242,6 +287,7 @@ TEST(RandomKernels, CheckersSurviveThem) {
   uint64_t kernels = 0;
   uint64_t faults = 0;
   uint64_t findings = 0;
+  const std::vector<std::string> checks = *ParseChecks("all");
   vgpu::VirtualGpu::Options options;
   options.watchdog = std::chrono::milliseconds(20);
   for (uint64_t seed = 1; written < goal; ++seed) {
@@ -253,22 +299,32 @@ TEST(RandomKernels, CheckersSurviveThem) {
     const std::vector<uint64_t> arguments{gpu.Buffer(std::vector<uint32_t>(1024, 1))};
     FindingSink sink;
     CheckerList list(sink);
-    list.Add(std::make_unique<RaceChecker>(sink, gpu.memory()));
-    list.Add(MakeSyncChecker(sink));
+    AddCheckers(list, checks, sink, gpu.gpu());
+    // Half of them have memory that nobody wrote.
+    if (seed % 2 == 0) list.OnAllocate(*gpu.memory().Find(arguments[0]), {});
+    // Orders are another test's business, and cost a run each.
+    DeterminismLimits limits;
+    limits.orders = 2;
     const auto result = LaunchInSeveralOrders(gpu.gpu(),
                                               {.module = &gpu.module(),
                                                .entry = "k",
                                                .grid = {2, 1, 1},
                                                .block = {seed % 3 == 0 ? 80u : 64u, 1, 1},
+                                               .cluster = {seed % 5 == 0 ? 2u : 1u, 1, 1},
                                                .parameters = std::as_bytes(std::span(arguments)),
                                                .observer = &list},
-                                              sink);
+                                              sink, limits);
+    list.Finish();
     ASSERT_TRUE(result.ok()) << "seed " << seed << ": " << result.error().Format();
     written += static_cast<uint64_t>(generator.instructions());
     executed += result->statistics.lane_instructions;
     faults += result->fault ? 1 : 0;
     findings += sink.size();
     ++kernels;
+    if (wanted != nullptr && kernels % 1000 == 0) {
+      std::printf("%lu kernels with %lu instructions so far\n", kernels, written);
+      std::fflush(stdout);
+    }
   }
   std::printf(
       "%lu kernels with %lu instructions; %lu executed by threads; %lu faults, %lu findings\n",

@@ -70,6 +70,7 @@ json ToJson(const Finding& finding) {
   j["message"] = finding.message;
   j["count"] = finding.count;
   if (finding.address != 0) j["address"] = fmt::format("0x{:x}", finding.address);
+  j["other"] = nullptr;
   if (finding.other) {
     json other;
     PlaceJson(*finding.other, other);
@@ -227,6 +228,14 @@ bool IsCudaHeader(const std::string& file) {
          file.ends_with(".stub.c");
 }
 
+// Below main there is nothing of the program.
+bool IsSystemLibrary(const std::string& module) {
+  const size_t slash = module.rfind('/');
+  const std::string name = slash == std::string::npos ? module : module.substr(slash + 1);
+  return name.starts_with("libc.so") || name.starts_with("libpthread.so") ||
+         name.starts_with("ld-linux");
+}
+
 }  // namespace
 
 void ResolveHostPlaces(std::vector<Finding>& findings, const Symbolize& symbolize) {
@@ -252,6 +261,7 @@ void ResolveHostPlaces(std::vector<Finding>& findings, const Symbolize& symboliz
   each([&](Place& p) {
     if (!p.source.file.empty()) return;
     for (const HostFrame& frame : p.frames) {
+      if (IsSystemLibrary(frame.module)) continue;
       for (const HostLine& line : lines[{frame.module, frame.offset}]) {
         if (IsCudaHeader(line.source.file)) continue;
         if (p.function.empty()) p.function = line.function;

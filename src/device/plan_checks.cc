@@ -120,7 +120,11 @@ void PlanChecks::BeforeStep(const PlanStep& step) {
                   .width = upload->data.size(),
                   .place = place});
   } else if (const auto* read = std::get_if<HostReadStep>(&step.action)) {
-    list_.OnHostRead(AddressOf(read->from), read->bytes, place);
+    list_.OnCopy({.operation = operation_,
+                  .from = AddressOf(read->from),
+                  .from_device = true,
+                  .width = read->bytes,
+                  .place = place});
   }
 }
 

@@ -16,8 +16,7 @@ def expectations(source):
     found = {}
     with open(source, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
-            match = re.search(r"// EXPECT: (\w+) (\w+)", line)
-            if match:
+            for match in re.finditer(r"// EXPECT: (\w+) (\w+)", line):
                 found.setdefault(match[1], {}).setdefault(match[2], set()).add(number)
     return found
 
