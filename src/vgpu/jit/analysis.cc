@@ -79,6 +79,7 @@ Analysis::Analysis(const Function& function, Dim3 block) : function_(function), 
   FindBlocks();
   FindJoins();
   FindWebs();
+  FindUnchanged();
   FindShapes();
 }
 
@@ -282,6 +283,51 @@ std::vector<LiveValue> Analysis::LiveBefore(uint32_t pc) const {
     if (it != live.end() && it->second) result.push_back({offset, web});
   }
   return result;
+}
+
+void Analysis::FindUnchanged() {
+  // Blocks behind a barrier are entered with all that lives there in `save`; the first with
+  // nothing.
+  std::vector<bool> entered(blocks_.size());
+  for (size_t b = 1; b < blocks_.size(); ++b) {
+    entered[b] =
+        std::all_of(blocks_[b].previous.begin(), blocks_[b].previous.end(), [&](uint32_t previous) {
+          return function_.code[blocks_[previous].last - 1].op == Op::kBarrier;
+        });
+  }
+  unchanged_.assign(blocks_.size(), std::vector<bool>(webs_.size(), true));
+  unchanged_[0].assign(webs_.size(), false);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      if (!blocks_[b].reachable) continue;
+      std::vector<bool> now = unchanged_[b];
+      for (uint32_t pc = blocks_[b].first; pc < blocks_[b].last; ++pc) {
+        for (const Touched& t : touched_[pc]) {
+          if (t.write != ~0u) now[t.write] = false;
+        }
+      }
+      for (const uint32_t next : blocks_[b].next) {
+        if (entered[next]) continue;
+        for (size_t web = 0; web < webs_.size(); ++web) {
+          if (now[web] || !unchanged_[next][web]) continue;
+          unchanged_[next][web] = false;
+          changed = true;
+        }
+      }
+    }
+  }
+}
+
+bool Analysis::Unchanged(uint32_t pc, uint32_t web) const {
+  const uint32_t block = block_of_[pc];
+  if (!unchanged_[block][web]) return false;
+  for (uint32_t at = blocks_[block].first; at < pc; ++at) {
+    for (const Touched& t : touched_[at]) {
+      if (t.write == web) return false;
+    }
+  }
+  return true;
 }
 
 std::optional<int64_t> Analysis::ConstantOf(Operand operand) const {

@@ -94,6 +94,9 @@ class Analysis {
   uint32_t WriteWeb(uint32_t pc, Operand operand) const;
   // Values that live before the instruction.
   std::vector<LiveValue> LiveBefore(uint32_t pc) const;
+  // The web has the value that it had when the code was entered, whichever way it came here: what
+  // `save` has of it is still true.
+  bool Unchanged(uint32_t pc, uint32_t web) const;
   Shape ShapeOf(uint32_t pc, Operand operand) const;
   bool IsRaw(uint32_t pc, Operand operand) const;
   bool Guarded(const Instruction& in) const;
@@ -119,6 +122,7 @@ class Analysis {
   void FindWebs();
   void FindShapes();
   void FindJoins();
+  void FindUnchanged();
   Shape SpecialShape(Operand operand) const;
   bool RawResult(uint32_t pc, const Instruction& in) const;
   Shape Normal(int64_t stride) const;
@@ -131,6 +135,7 @@ class Analysis {
   std::vector<CodeBlock> blocks_;
   std::vector<uint32_t> block_of_;
   std::vector<uint32_t> joins_;                // by block
+  std::vector<std::vector<bool>> unchanged_;   // by block and web, at its begin
   std::vector<std::vector<Touched>> touched_;  // by pc
   std::vector<Web> webs_;
 };

@@ -311,7 +311,7 @@ BasicBlock* CodeGenerator::LeaveBlock(Outcome outcome) {
   BasicBlock* block = NewBlock("leave");
   builder_.SetInsertPoint(block);
   std::vector<SavedValue> values;
-  for (const LiveValue& value : analysis_.LiveBefore(pc_)) values.push_back(Save(value));
+  for (const LiveValue& value : analysis_.LiveBefore(pc_)) values.push_back(SaveNow(value));
   Leave(pc_, std::move(values), outcome);
   return block;
 }
@@ -511,7 +511,7 @@ llvm::Value* CodeGenerator::EmitCall(HandlerCall call, llvm::Value* mask, bool a
     if (web == ~0u && touch != Touch::kRead && !llvm::isa<Constant>(mask)) {
       web = analysis_.WriteWeb(pc_, operand);
     }
-    if (web != ~0u) call.operands.push_back(Save({operand.offset(), web}));
+    if (web != ~0u) call.operands.push_back(SaveNow({operand.offset(), web}));
   });
   calls_.push_back(std::make_unique<HandlerCall>(std::move(call)));
   Type* pointer = builder_.getPtrTy();
@@ -590,7 +590,7 @@ void CodeGenerator::EmitBarrier() {
     return;
   }
   const CodeBlock& next = analysis_.blocks()[analysis_.block_of(pc_) + 1];
-  for (const LiveValue& value : next.live_in) Save(value);
+  for (const LiveValue& value : next.live_in) SaveNow(value);
   SetWarpField(offsetof(WarpContext, exit_pc), builder_.getInt32(pc_));
   Return(Outcome::kBarrier);
 }

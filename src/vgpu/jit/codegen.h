@@ -128,6 +128,8 @@ class CodeGenerator {
   SavedValue Describe(const LiveValue& value, llvm::ArrayRef<llvm::AllocaInst*> parts);
   SavedValue Save(const LiveValue& value, llvm::ArrayRef<llvm::AllocaInst*> parts);
   SavedValue Save(const LiveValue& value) { return Save(value, storage_[value.web]); }
+  // As it is before the current instruction; nothing is stored if `save` has it already.
+  SavedValue SaveNow(const LiveValue& value);
   void Restore(uint32_t web);
   llvm::Value* SavePlace(uint32_t slot);
 

@@ -62,6 +62,11 @@ SavedValue CodeGenerator::Save(const LiveValue& value, llvm::ArrayRef<llvm::Allo
   return saved;
 }
 
+SavedValue CodeGenerator::SaveNow(const LiveValue& value) {
+  if (analysis_.Unchanged(pc_, value.web)) return Describe(value, storage_[value.web]);
+  return Save(value);
+}
+
 void CodeGenerator::Restore(uint32_t web) {
   uint32_t slot = SlotOf(storage_[web]);
   for (llvm::AllocaInst* part : storage_[web]) {
