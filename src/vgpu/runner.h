@@ -88,14 +88,15 @@ class Runner {
                      const jit::HandlerCall* call, uint32_t mask);
   static uint32_t Access(jit::BlockContext* block, jit::WarpContext* context,
                          const jit::HandlerCall* call, uint32_t mask);
-  static bool FindSite(jit::BlockContext& block, Warp& w, const jit::HandlerCall& call,
-                       uint32_t mask);
+  static bool FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
+                       const jit::HandlerCall& call, uint32_t mask);
   static void PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call);
   friend jit::Helpers RunnerHelpers();
 
   void MakeCompiled(Block& block);
   void StartCompiled(Block& block);
   void MakeWarpsReady(Block& block);
+  void ForgetShared(const jit::BlockContext& block);
   void Prepare(jit::WarpContext& context);
   bool Enter(CompiledWarp& compiled, uint32_t b);
   void NoteOutcome(Warp& w, CompiledWarp& compiled);
@@ -119,6 +120,8 @@ class Runner {
   std::vector<std::unique_ptr<Block>> spare_;
   std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<jit::Site> sites_;
+  bool sites_in_shared_ = false;  // some are in the shared memory at
+  uint64_t sites_shared_host_ = 0;
   uint64_t parameters_host_ = 0;
 };
 

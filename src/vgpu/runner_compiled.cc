@@ -191,8 +191,8 @@ bool Runner::Handle(jit::BlockContext*, jit::WarpContext* context, const jit::Ha
 }
 
 // Fills the site with the allocation that contains all that the lanes access. False: none does.
-bool Runner::FindSite(jit::BlockContext& block, Warp& w, const jit::HandlerCall& call,
-                      uint32_t mask) {
+bool Runner::FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
+                      const jit::HandlerCall& call, uint32_t mask) {
   const Instruction& in = *call.instruction;
   uint64_t low = ~uint64_t{0};
   uint64_t high = 0;
@@ -212,6 +212,16 @@ bool Runner::FindSite(jit::BlockContext& block, Warp& w, const jit::HandlerCall&
     bits |= address;
   }
   if ((bits & (call.align - 1)) != 0 || high + call.bytes < high) return false;
+  // Shared memory by its generic address.
+  if (in.space == MemorySpace::kGeneric && low >= block.shared_window &&
+      high + call.bytes <= block.shared_window + block.shared_bytes) {
+    if (block.shared_bytes < call.room) return false;
+    runner.sites_in_shared_ = true;
+    block.sites[call.site] = {.low = block.shared_window,
+                              .limit = block.shared_bytes - call.room + 1,
+                              .delta = block.shared_host - block.shared_window};
+    return true;
+  }
   if (!w.FindWindow(low, high - low + call.bytes) || (call.writes && !w.window.writable)) {
     return false;
   }
@@ -226,7 +236,10 @@ uint32_t Runner::Access(jit::BlockContext* block, jit::WarpContext* context,
   PrepareCall(*context, *call);
   Warp& w = *context->warp;
   const Instruction& in = *call->instruction;
-  if (call->site != ~0u && FindSite(*block, w, *call, mask)) return 1;
+  if (call->site != ~0u &&
+      FindSite(*static_cast<CompiledWarp*>(context)->runner, *block, w, *call, mask)) {
+    return 1;
+  }
   if (call->find_only) return 2;
   in.handler(w, in, mask);
   return w.stopped ? 0 : 2;
@@ -323,6 +336,15 @@ void Runner::MakeWarpsReady(Block& block) {
   }
 }
 
+// Sites in the shared memory of another block are no good.
+void Runner::ForgetShared(const jit::BlockContext& block) {
+  if (sites_in_shared_ && block.shared_host != sites_shared_host_) {
+    std::fill(sites_.begin(), sites_.end(), jit::Site{});
+    sites_in_shared_ = false;
+  }
+  sites_shared_host_ = block.shared_host;
+}
+
 // Whether the interpreter's registers have the form that compiled code needs at block b; if so
 // they are in `save`.
 bool Runner::Enter(CompiledWarp& compiled, uint32_t b) {
@@ -370,6 +392,7 @@ std::optional<Runner::BlockOutcome> Runner::RunTogether(Block& block) {
   CompiledBlock& compiled = *block.compiled;
   const size_t count = block.warps.size();
   block.fresh = false;
+  ForgetShared(compiled.context);
   if (block.threads % kWarpSize != 0) {
     MakeWarpsReady(block);
     return std::nullopt;
@@ -444,6 +467,7 @@ void Runner::Arrive(Warp& w, CompiledWarp& compiled) {
 
 WarpOutcome Runner::RunMixed(Warp& w) {
   CompiledWarp& compiled = w.block->compiled->warps[w.index];
+  ForgetShared(w.block->compiled->context);
   std::optional<uint32_t> entry;
   if (compiled.state == CompiledWarp::State::kFresh) {
     entry = jit::kStart;
