@@ -2,8 +2,6 @@
 
 namespace kernelsmith::vgpu {
 
-extern "C" __attribute__((visibility("hidden"))) ColdFunction kernelsmith_cold_function = nullptr;
-
 // Saves all that a function may change: integer registers on the stack, vector and mask registers
 // by xsave (components 1, 2, 5, 6 and 7: SSE, AVX and the three of AVX-512; those that the machine
 // does not have are left out by it). The stack may be aligned in any way.

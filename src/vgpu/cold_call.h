@@ -9,12 +9,12 @@
 
 namespace kernelsmith::vgpu {
 
-// What is called in the end. Set once, before any compiled code runs.
+// What is called in the end.
 using ColdFunction = uint32_t (*)(jit::BlockContext*, jit::WarpContext*, const jit::HandlerCall*,
                                   uint32_t mask);
 
 extern "C" {
-extern ColdFunction kernelsmith_cold_function;
+extern const ColdFunction kernelsmith_cold_function;
 uint32_t kernelsmith_cold_call(jit::BlockContext*, jit::WarpContext*, const jit::HandlerCall*,
                                uint32_t mask);
 }

@@ -63,6 +63,10 @@ class Runner {
   // block is in the middle of its work after `deadline`.
   void Run(const std::atomic<uint64_t>& last_block, std::optional<Clock::time_point> deadline);
 
+  // What compiled code calls for accesses that it can't do itself (jit::Helpers).
+  static uint32_t Access(jit::BlockContext* block, jit::WarpContext* context,
+                         const jit::HandlerCall* call, uint32_t mask);
+
   // The block that failed.
   uint64_t failed_block() const { return failed_block_; }
 
@@ -86,8 +90,6 @@ class Runner {
   // ---- compiled code
   static bool Handle(jit::BlockContext* block, jit::WarpContext* context,
                      const jit::HandlerCall* call, uint32_t mask);
-  static uint32_t Access(jit::BlockContext* block, jit::WarpContext* context,
-                         const jit::HandlerCall* call, uint32_t mask);
   static bool FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
                        const jit::HandlerCall& call, uint32_t mask);
   static void PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call);

@@ -150,10 +150,11 @@ uint32_t MaskAt(const jit::WarpContext& context, uint32_t slot) {
 
 }  // namespace
 
-jit::Helpers RunnerHelpers() {
-  kernelsmith_cold_function = Runner::Access;
-  return {.handle = Runner::Handle, .access = kernelsmith_cold_call};
+extern "C" {
+__attribute__((visibility("hidden"))) const ColdFunction kernelsmith_cold_function = Runner::Access;
 }
+
+jit::Helpers RunnerHelpers() { return {.handle = Runner::Handle, .access = kernelsmith_cold_call}; }
 
 // Makes the interpreter's warp ready.
 void Runner::Prepare(jit::WarpContext& context) {
