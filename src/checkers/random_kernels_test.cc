@@ -292,7 +292,8 @@ TEST(RandomKernels, CheckersSurviveThem) {
   options.watchdog = std::chrono::milliseconds(20);
   for (uint64_t seed = 1; written < goal; ++seed) {
     Generator generator(seed);
-    const std::string text = generator.Kernel(300);
+    // Long ones in the long run: less of it is spent on beginning.
+    const std::string text = generator.Kernel(wanted != nullptr ? 1000 : 300);
     vgpu::TestGpu gpu(options);
     const Status loaded = gpu.Load(text);
     ASSERT_TRUE(loaded.ok()) << "seed " << seed << ": " << loaded.error().Format();
@@ -304,7 +305,7 @@ TEST(RandomKernels, CheckersSurviveThem) {
     if (seed % 2 == 0) list.OnAllocate(*gpu.memory().Find(arguments[0]), {});
     // Orders are another test's business, and cost a run each.
     DeterminismLimits limits;
-    limits.orders = 2;
+    limits.orders = seed % 8 == 0 ? 2 : 0;
     const auto result = LaunchInSeveralOrders(gpu.gpu(),
                                               {.module = &gpu.module(),
                                                .entry = "k",
@@ -321,7 +322,7 @@ TEST(RandomKernels, CheckersSurviveThem) {
     faults += result->fault ? 1 : 0;
     findings += sink.size();
     ++kernels;
-    if (wanted != nullptr && kernels % 1000 == 0) {
+    if (wanted != nullptr && kernels % 100 == 0) {
       std::printf("%lu kernels with %lu instructions so far\n", kernels, written);
       std::fflush(stdout);
     }
