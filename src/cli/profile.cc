@@ -124,7 +124,8 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
       .group = options.group,
       .configuration = options.configuration,
       .seed = session.Seed()};
-  KS_TRY(const Subject subject, MakeSubject(task, request, store, compiler, session.processes));
+  KS_TRY(const MeasuredPlan subject,
+         MakeSubject(task, request, store, compiler, session.processes));
   KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
   KS_TRY(const PlanProfile profile,
          ProfilePlan(subject, *device, session.tools, session.processes,

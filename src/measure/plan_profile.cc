@@ -54,8 +54,8 @@ struct Counted {
   std::vector<LaunchCounters> launches;
 };
 
-Result<Counted> Count(const Subject& subject, Device& device, const PlanProfileOptions& options,
-                      bool run_others) {
+Result<Counted> Count(const MeasuredPlan& subject, Device& device,
+                      const PlanProfileOptions& options, bool run_others) {
   CounterObserver observer({.gpu = options.gpu,
                             .memory = device.gpu() == nullptr ? nullptr : &device.gpu()->memory(),
                             .max_blocks = options.max_blocks,
@@ -92,7 +92,7 @@ const char* Name(StepProfile::Kind kind) {
   return "";
 }
 
-Result<PlanProfile> ProfilePlan(const Subject& subject, Device& device, ToolFinder& tools,
+Result<PlanProfile> ProfilePlan(const MeasuredPlan& subject, Device& device, ToolFinder& tools,
                                 ProcessRunner& processes, const PlanProfileOptions& options) {
   KS_TRY(Counted counted, Count(subject, device, options, options.run_all_blocks));
   if (counted.outcome.failure && !options.run_all_blocks) {

@@ -40,7 +40,7 @@ struct PlanProfileOptions {
   bool run_all_blocks = false;
 };
 
-Result<PlanProfile> ProfilePlan(const Subject& subject, Device& device, ToolFinder& tools,
+Result<PlanProfile> ProfilePlan(const MeasuredPlan& subject, Device& device, ToolFinder& tools,
                                 ProcessRunner& processes, const PlanProfileOptions& options = {});
 
 nlohmann::json ToJson(const PlanProfile& profile);

@@ -86,9 +86,9 @@ Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Ta
   return MakeCallArguments(graph, values);
 }
 
-Result<Subject> MakeSubject(const Task& task, const SubjectRequest& request, TaskStore& store,
-                            CandidateCompiler& compiler, ProcessRunner& processes) {
-  Subject subject;
+Result<MeasuredPlan> MakeSubject(const Task& task, const SubjectRequest& request, TaskStore& store,
+                                 CandidateCompiler& compiler, ProcessRunner& processes) {
+  MeasuredPlan subject;
   KS_TRY(subject.candidate, compiler.Compile(request.candidate, {}));
   KS_TRY(subject.configuration, FindConfiguration(task, request));
   const TaskRequest wanted{.direction = request.direction,

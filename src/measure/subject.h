@@ -21,7 +21,7 @@ struct SubjectRequest {
   uint64_t seed = 1;
 };
 
-struct Subject {
+struct MeasuredPlan {
   CompiledCandidate candidate;
   TaskConfiguration configuration;
   TaskGraph graph;
@@ -40,7 +40,7 @@ Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Ta
                                                       const TaskRequest& request,
                                                       const TaskGraph& graph, uint64_t seed);
 
-Result<Subject> MakeSubject(const Task& task, const SubjectRequest& request, TaskStore& store,
-                            CandidateCompiler& compiler, ProcessRunner& processes);
+Result<MeasuredPlan> MakeSubject(const Task& task, const SubjectRequest& request, TaskStore& store,
+                                 CandidateCompiler& compiler, ProcessRunner& processes);
 
 }  // namespace kernelsmith
