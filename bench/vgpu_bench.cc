@@ -1,13 +1,16 @@
 // Speed of the interpreter in lane-instructions a second: a tiled matmul (shared memory, barriers,
-// fma), a loop of pure arithmetic, and a copy through global memory. One thread.
+// fma), a loop of pure arithmetic, and a copy through global memory. One thread. `Counted`: how
+// much longer the interpreter takes when all blocks are counted (src/counters).
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "counters/counter_observer.h"
 #include "ptx/ptx.h"
 #include "vgpu/vgpu.h"
 
@@ -154,12 +157,13 @@ struct Machine {
     return *gpu->memory().Allocate(bytes, AllocationKind::kDevice, "bench");
   }
   LaunchStatistics Run(const std::string& entry, Dim3 grid, Dim3 block,
-                       const std::vector<uint64_t>& arguments) {
+                       const std::vector<uint64_t>& arguments, Observer* observer = nullptr) {
     const auto result = gpu->Launch({.module = module.get(),
                                      .entry = entry,
                                      .grid = grid,
                                      .block = block,
-                                     .parameters = std::as_bytes(std::span(arguments))});
+                                     .parameters = std::as_bytes(std::span(arguments)),
+                                     .observer = observer});
     KS_CHECK(result.ok() && !result->fault);
     return result->statistics;
   }
@@ -218,6 +222,39 @@ void Copy(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(2 * kBytes) * state.iterations());
 }
 BENCHMARK(Copy)->Unit(benchmark::kMillisecond);
+
+// Plain and counted in turns, so that both meet the same machine.
+void Counted(benchmark::State& state, const std::string& text, const std::string& entry, Dim3 grid,
+             Dim3 block, bool rounds) {
+  using Clock = std::chrono::steady_clock;
+  Machine machine(text);
+  machine.gpu->options().engine = Engine::kInterpreter;
+  constexpr uint64_t kBytes = 1 << 22;
+  const uint64_t a = machine.Buffer(kBytes);
+  const uint64_t b = rounds ? 1000 : machine.Buffer(kBytes);
+  const std::vector<uint64_t> arguments{a, b, machine.Buffer(kBytes), 128};
+  Clock::duration plain{};
+  Clock::duration counted{};
+  for (auto _ : state) {
+    counters::CounterObserver observer({.max_blocks = 0, .max_instructions = 0});
+    const auto start = Clock::now();
+    machine.Run(entry, grid, block, arguments);
+    const auto middle = Clock::now();
+    machine.Run(entry, grid, block, arguments, &observer);
+    plain += middle - start;
+    counted += Clock::now() - middle;
+  }
+  state.counters["counted/plain"] =
+      std::chrono::duration<double>(counted).count() / std::chrono::duration<double>(plain).count();
+}
+BENCHMARK_CAPTURE(Counted, matmul, Matmul(), "matmul", Dim3{8, 8, 1}, Dim3{16, 16, 1}, false)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Counted, arithmetic, std::string(kHeader) + kArithmetic, "arithmetic",
+                  Dim3{8, 1, 1}, Dim3{256, 1, 1}, true)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(Counted, copy, std::string(kHeader) + kCopy, "copy", Dim3{4096, 1, 1},
+                  Dim3{256, 1, 1}, false)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace kernelsmith::vgpu

@@ -129,6 +129,7 @@ class Encoder:
             "placeholders": placeholders,
             "nodes": encoded,
             "outputs": outputs,
+            "eager": self.traced.module.eager,
             "call": self.call_json(),
         }
         if constants:

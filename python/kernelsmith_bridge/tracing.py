@@ -95,7 +95,53 @@ def _two_passes(function, tensors, is_task_file):
         rerun = torch.func.functionalize(lambda *values: _Rerun(first).run(*values), remove="mutations")
         second = make_fx(rerun, tracing_mode="fake", _allow_non_fake_inputs=True,
                          decomposition_table=decompositions())(*tensors)
+    second.eager = eager_operators(first)
     return second
+
+
+def _metas(values):
+    """Shapes and dtypes of the tensors among values, as (shape, dtype, strides)."""
+    tensors = [v for v in pytree.tree_leaves(values) if isinstance(v, torch.Tensor) and known_dtype(v.dtype)]
+    return [{"shape": list(t.shape), "dtype": dtype_name(t.dtype), "strides": list(t.stride())} for t in tensors]
+
+
+def _is_view(target):
+    """Gives other names to the same memory: no kernel runs."""
+    schema = getattr(target, "_schema", None)
+    if schema is None:
+        return True
+    return any(a.alias_info is not None and not a.alias_info.is_write for a in schema.returns)
+
+
+def _is_inner(node):
+    """Whether an operator with a `dim` argument runs along the last dimension: rows lie in one piece."""
+    dims = node.args[1] if len(node.args) > 1 else None
+    source = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else None
+    if isinstance(dims, int) and not isinstance(dims, bool):
+        dims = [dims]
+    if not isinstance(source, torch.Tensor) or not isinstance(dims, (list, tuple)):
+        return True
+    last = source.dim() - 1
+    return last in [d + last + 1 if isinstance(d, int) and d < 0 else d for d in dims]
+
+
+def eager_operators(module):
+    """What PyTorch's eager mode runs, in order: every operator that the user's code (and autograd)
+    dispatches, before anything is decomposed. Views are left out."""
+    graph = module.graph
+    graph.eliminate_dead_code()
+    result = []
+    for node in graph.nodes:
+        if node.op != "call_function" or is_getitem(node) or _is_view(node.target):
+            continue
+        inputs = fx.node.map_arg((node.args, dict(node.kwargs)), lambda n: n.meta.get("val"))
+        entry = {"op": str(node.target), "inputs": _metas(inputs), "outputs": _metas(node.meta.get("val"))}
+        if node.target is aten.convolution.default and node.args[6]:
+            entry["transposed"] = True
+        if not node.args or not _is_inner(node):
+            entry["inner"] = False
+        result.append(entry)
+    return result
 
 
 class Traced:

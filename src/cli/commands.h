@@ -22,6 +22,7 @@ void AddPlan(CLI::App& app, Session& session);
 void AddRun(CLI::App& app, Session& session);
 void AddSanitize(CLI::App& app, Session& session);
 void AddProfile(CLI::App& app, Session& session);
+void AddEstimate(CLI::App& app, Session& session);
 
 // All of them, in the order of the flow.
 void AddCommands(CLI::App& app, Session& session);

@@ -12,6 +12,7 @@
 #include "cli/program.h"
 #include "cli/task_store.h"
 #include "counters/ptxas.h"
+#include "measure/estimate.h"
 #include "measure/plan_profile.h"
 
 namespace kernelsmith {
@@ -28,7 +29,8 @@ struct Options {
   size_t max_launches = 50;
   // Of a task.
   bool backward = false;
-  bool all_blocks_run = false;
+  bool all_blocks_run = false;  // of a task
+  bool watched_only = false;    // of a program
   std::string dtype = "task";
   std::string group = "timing";
   std::string configuration;
@@ -70,6 +72,7 @@ Result<ExitCode> ProfileProgram(Session& session, const Options& options, const 
   ::setenv("KERNELSMITH_GPU", std::string(gpu.key).c_str(), 1);
   ::setenv("KERNELSMITH_PROFILE", file.path().c_str(), 1);
   ::setenv("KERNELSMITH_PROFILE_BLOCKS", std::to_string(options.blocks).c_str(), 1);
+  if (options.watched_only) ::setenv("KERNELSMITH_PROFILE_WATCHED_ONLY", "1", 1);
   ::setenv("KERNELSMITH_PROFILE_SEED", std::to_string(session.Seed()).c_str(), 1);
   session.out.flush();
   session.err.flush();
@@ -91,8 +94,13 @@ Result<ExitCode> ProfileProgram(Session& session, const Options& options, const 
     if (launch.kernel.find(options.kernel) == std::string::npos) continue;
     const auto found = known.find(launch.kernel);
     counters::SetOccupancy(launch, gpu, found == known.end() ? nullptr : &found->second);
+    const LaunchEstimate estimate = EstimateLaunch(launch, gpu);
     json.push_back(counters::ToJson(launch));
-    if (++count <= options.max_launches) shown += counters::ToText(launch);
+    json.back()["estimate"] = ToJson(estimate);
+    if (++count > options.max_launches) continue;
+    shown += counters::ToText(launch);
+    shown += fmt::format("  {:<13} {} estimated, limited by {}\n", "time",
+                         FormatSeconds(estimate.seconds), estimate.limit);
   }
   if (count > options.max_launches) {
     shown += fmt::format("{} more launches are not shown (--max-launches)\n",
@@ -189,8 +197,13 @@ void AddProfile(CLI::App& app, Session& session) {
   command->add_option("--group", options->group, "quick, hidden or timing: whose first shape")
       ->capture_default_str();
   command->add_option("--configuration", options->configuration, "The name of one shape");
-  command->add_flag("--run-all", options->all_blocks_run,
-                    "Run the blocks that are not watched too, so that results are right");
+  command->add_flag(
+      "--run-all", options->all_blocks_run,
+      "Of a task: run the blocks that are not watched too, for kernels whose work depends "
+      "on results of others");
+  command->add_flag(
+      "--watched-only", options->watched_only,
+      "Of a program: do not run the blocks that are not watched. Its results are wrong");
   command->add_flag("--json", session.json, "Report as one JSON document");
   command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
   command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");

@@ -36,14 +36,14 @@ void Arithmetic(InstructionFacts& facts, Type type, int operations) {
   }
 }
 
-// Sequences that ptxas makes of one instruction; lengths counted in cuobjdump -sass listings of
-// such kernels, rounded: what matters is that they are not 1.
-constexpr uint8_t kIntegerDivision32 = 18;
+// Sequences that ptxas makes of one instruction, about as long as the path of ordinary operands is
+// in what ptxas 13.0 makes for sm_90 (nvdisasm): what matters is that they are not 1.
+constexpr uint8_t kIntegerDivision32 = 24;
 constexpr uint8_t kIntegerDivision64 = 70;
 constexpr uint8_t kFloatDivision = 9;
 constexpr uint8_t kDoubleDivision = 14;
 constexpr uint8_t kExactRoot = 8;
-constexpr uint8_t kMathCall = 20;
+constexpr uint8_t kMathCall = 20;  // a guess for functions from expf to lgammaf
 
 void Divide(InstructionFacts& facts, const Instruction& in) {
   Arithmetic(facts, in.type, 1);
@@ -120,9 +120,7 @@ void Matrix(InstructionFacts& facts, const vgpu::Function& function, const Instr
   facts.eight_bit = IsEightBit(spec.a);
 }
 
-}  // namespace
-
-InstructionFacts FactsOf(const vgpu::Function& function, const Instruction& in) {
+InstructionFacts FactsOfOne(const vgpu::Function& function, const Instruction& in) {
   InstructionFacts facts;
   switch (in.op) {
     case Op::kAdd:
@@ -327,6 +325,16 @@ InstructionFacts FactsOf(const vgpu::Function& function, const Instruction& in) 
       facts.which = InstructionClass::kControl;
       break;
   }
+  return facts;
+}
+
+}  // namespace
+
+std::vector<InstructionFacts> FactsOf(const vgpu::Function& function) {
+  std::vector<InstructionFacts> facts;
+  facts.reserve(function.code.size());
+  for (const Instruction& in : function.code) facts.push_back(FactsOfOne(function, in));
+  AddWaits(function, facts);
   return facts;
 }
 

@@ -25,8 +25,13 @@ struct InstructionFacts {
   bool tf32 = false;
   bool eight_bit = false;
   uint8_t issue = 1;  // machine instructions, about
+  // Of a load: its share of a wait, 1 / the number of loads that are waited for together.
+  float wait = 0;
 };
 
-InstructionFacts FactsOf(const vgpu::Function& function, const vgpu::Instruction& in);
+// Of every instruction of the function.
+std::vector<InstructionFacts> FactsOf(const vgpu::Function& function);
+// Fills in `wait`.
+void AddWaits(const vgpu::Function& function, std::vector<InstructionFacts>& facts);
 
 }  // namespace kernelsmith::counters

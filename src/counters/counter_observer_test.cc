@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "vgpu/testing.h"
 
 namespace kernelsmith::counters {
@@ -82,6 +85,7 @@ TEST(CounterObserver, VectorAdd) {
   EXPECT_EQ(c.Reuse(), 1.0);
   EXPECT_EQ(c.l1_hits, 0u);
   EXPECT_EQ(c.branches, 0u);
+  EXPECT_EQ(c.global_waits, 128u);  // for both loads together
   EXPECT_EQ(Of(c, InstructionClass::kFp32), 128u);
   EXPECT_EQ(Of(c, InstructionClass::kGlobalMemory), 3 * 128u);
   EXPECT_EQ(Of(c, InstructionClass::kConstantMemory), 5 * 128u);
@@ -133,6 +137,49 @@ TEST(CounterObserver, SampledCountsOfAUniformGridAreTheExactOnes) {
   EXPECT_EQ(both[0].unique_bytes, both[1].unique_bytes);
   EXPECT_EQ(both[0].dram_read_bytes, both[1].dram_read_bytes);
   EXPECT_EQ(both[0].dram_written_bytes, both[1].dram_written_bytes);
+}
+
+// Block (x, y) reads strip y of a and strip x of b, as those of a product do, and writes its own
+// part.
+constexpr std::string_view kStrips = R"(
+.visible .entry k(.param .u64 a, .param .u64 b, .param .u64 out) {
+  .reg .b32 %r<8>; .reg .b64 %d<16>; .reg .f32 %f<4>; .reg .pred %p<2>;
+  ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b]; ld.param.u64 %d3, [out];
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %tid.x;
+  mad.lo.u32 %r4, %r2, 1024, %r3; mad.wide.u32 %d4, %r4, 4, %d1;
+  mad.lo.u32 %r5, %r1, 1024, %r3; mad.wide.u32 %d5, %r5, 4, %d2;
+  mov.u32 %r6, 0; mov.f32 %f1, 0f00000000;
+loop:
+  ld.global.f32 %f2, [%d4]; ld.global.f32 %f3, [%d5];
+  fma.rn.f32 %f1, %f2, %f3, %f1;
+  add.u64 %d4, %d4, 256; add.u64 %d5, %d5, 256;
+  add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 16; @%p1 bra loop;
+  mad.lo.u32 %r7, %r2, 32, %r1; mad.lo.u32 %r7, %r7, 64, %r3;
+  mad.wide.u32 %d6, %r7, 4, %d3; st.global.f32 [%d6], %f1;
+  ret;
+})";
+
+TEST(CounterObserver, SampledTrafficOfBlocksThatShareStrips) {
+  const std::vector<float> strips(32 * 1024, 1);
+  const std::vector<float> results(32 * 32 * 64, 0);
+  std::vector<LaunchCounters> both;
+  for (const uint64_t blocks : {0, 64}) {
+    Counted counted(kStrips, {.max_blocks = blocks});
+    both.push_back(counted.Run("k", {32, 32, 1}, {64, 1, 1},
+                               {counted.gpu().Buffer(strips), counted.gpu().Buffer(strips),
+                                counted.gpu().Buffer(results)}));
+  }
+  EXPECT_EQ(both[0].unique_read_bytes, 2 * strips.size() * 4);
+  EXPECT_EQ(both[0].dram_read_bytes, 2 * strips.size() * 4);
+  EXPECT_EQ(both[0].global_load_sectors, both[1].global_load_sectors);
+  const auto near = [](uint64_t sampled, uint64_t exact) {
+    return std::abs(static_cast<double>(sampled) / static_cast<double>(exact) - 1) < 0.15;
+  };
+  EXPECT_TRUE(near(both[1].unique_read_bytes, both[0].unique_read_bytes))
+      << both[1].unique_read_bytes;
+  EXPECT_TRUE(near(both[1].dram_read_bytes, both[0].dram_read_bytes)) << both[1].dram_read_bytes;
+  EXPECT_TRUE(near(both[1].dram_written_bytes, both[0].dram_written_bytes));
+  EXPECT_TRUE(near(both[1].l2_hits, both[0].l2_hits)) << both[1].l2_hits << " " << both[0].l2_hits;
 }
 
 TEST(CounterObserver, OnlyTheChosenBlocksRunIfSoAsked) {

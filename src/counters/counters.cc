@@ -25,17 +25,18 @@ double Ratio(uint64_t a, uint64_t b) {
 }  // namespace
 
 // Every plain field once, for both directions of JSON.
-#define KS_COUNTER_FIELDS                                                                          \
-  kernel, grid, block, blocks, watched_blocks, faulted, warp_instructions, lane_instructions,      \
-      issue_slots, branches, divergent_branches, barriers, warps, flops_fp32, flops_fp64,          \
-      flops_fp16, flops_tensor, flops_tensor_tf32, flops_tensor_8bit, special_operations,          \
-      global_loads, global_stores, global_load_sectors, global_store_sectors, global_load_bytes,   \
-      global_store_bytes, unique_bytes, unique_read_bytes, unique_written_bytes, l1_sectors,       \
-      l1_hits, l2_sectors, l2_hits, dram_read_bytes, dram_written_bytes, atomics, atomic_lanes,    \
-      atomic_addresses, atomic_turns, atomic_most_lanes, atomic_hottest_share, shared_requests,    \
-      shared_wavefronts, shared_ideal_wavefronts, shared_worst_way, shared_bytes_moved,            \
-      shared_atomics, shared_atomic_turns, local_requests, local_sectors, shared_bytes, registers, \
-      registers_from_ptxas, spill_store_bytes, spill_load_bytes, resident_blocks, occupancy,       \
+#define KS_COUNTER_FIELDS                                                                         \
+  kernel, grid, block, blocks, watched_blocks, faulted, warp_instructions, lane_instructions,     \
+      issue_slots, branches, divergent_branches, barriers, global_waits, shared_waits, warps,     \
+      flops_fp32, flops_fp64, flops_fp16, flops_tensor, flops_tensor_tf32, flops_tensor_8bit,     \
+      special_operations, global_loads, global_stores, global_load_sectors, global_store_sectors, \
+      global_load_bytes, global_store_bytes, unique_bytes, unique_read_bytes,                     \
+      unique_written_bytes, l1_sectors, l1_hits, l2_sectors, l2_hits, dram_read_bytes,            \
+      dram_written_bytes, atomics, atomic_lanes, atomic_addresses, atomic_turns,                  \
+      atomic_most_lanes, atomic_hottest_share, shared_requests, shared_wavefronts,                \
+      shared_ideal_wavefronts, shared_worst_way, shared_bytes_moved, shared_atomics,              \
+      shared_atomic_turns, local_requests, local_sectors, shared_bytes, registers,                \
+      registers_from_ptxas, spill_store_bytes, spill_load_bytes, resident_blocks, occupancy,      \
       occupancy_limit
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchCounters, KS_COUNTER_FIELDS)
 
@@ -43,6 +44,9 @@ std::string_view Name(InstructionClass which) { return kNames[static_cast<size_t
 
 double LaunchCounters::ActiveLanes() const { return Ratio(lane_instructions, warp_instructions); }
 double LaunchCounters::SectorsPerLoad() const { return Ratio(global_load_sectors, global_loads); }
+double LaunchCounters::IdealSectorsPerLoad() const {
+  return Ratio(static_cast<double>(global_load_bytes) / 32, static_cast<double>(global_loads));
+}
 double LaunchCounters::SectorsPerStore() const {
   return Ratio(global_store_sectors, global_stores);
 }

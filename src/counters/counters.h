@@ -55,6 +55,10 @@ struct LaunchCounters {
   uint64_t branches = 0;            // conditional ones that at least one lane takes
   uint64_t divergent_branches = 0;  // of these, where lanes parted
   uint64_t barriers = 0;            // warps that came to a barrier of the block
+  // How often warps wait for loads, those that can be in flight at the same time counted as one.
+  // Model: from what depends on what in the PTX.
+  uint64_t global_waits = 0;
+  uint64_t shared_waits = 0;  // and for local memory
   uint64_t warps = 0;
 
   // ---- arithmetic, in operations of lanes; a fused multiply-add is two
@@ -117,6 +121,7 @@ struct LaunchCounters {
   // ---- derived
   double ActiveLanes() const;  // mean lanes an instruction, of 32
   double SectorsPerLoad() const;
+  double IdealSectorsPerLoad() const;  // if all bytes of a sector were asked for
   double SectorsPerStore() const;
   double BankConflictFactor() const;  // wavefronts over ideal ones
   uint64_t Flops() const;             // of all kinds

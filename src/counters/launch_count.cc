@@ -53,8 +53,8 @@ CounterObserver::Launch::Launch(const vgpu::LaunchInfo& info, const CounterOptio
   for (const auto& function : info.code->functions) {
     Code code{.begin = function->code.data(), .end = function->code.data() + function->code.size()};
     code.records.reserve(function->code.size());
-    for (const Instruction& in : function->code) {
-      code.records.push_back({.facts = FactsOf(*function, in)});
+    for (const InstructionFacts& facts : FactsOf(*function)) {
+      code.records.push_back({.facts = facts});
     }
     code_.push_back(std::move(code));
   }
@@ -268,6 +268,8 @@ void CounterObserver::Launch::Atomic(std::span<const LaneAccess> lanes, bool sha
 }
 
 void CounterObserver::Launch::SumRecords() {
+  double global_waits = 0;
+  double shared_waits = 0;
   for (const Code& code : code_) {
     for (const Record& record : code.records) {
       const InstructionFacts& facts = record.facts;
@@ -286,8 +288,13 @@ void CounterObserver::Launch::SumRecords() {
         counters.branches += record.warps;
         counters.divergent_branches += record.divergent;
       }
+      const bool near = facts.which == InstructionClass::kSharedMemory ||
+                        facts.which == InstructionClass::kLocalMemory;
+      (near ? shared_waits : global_waits) += facts.wait * static_cast<double>(record.warps);
     }
   }
+  counters.global_waits = static_cast<uint64_t>(std::llround(global_waits));
+  counters.shared_waits = static_cast<uint64_t>(std::llround(shared_waits));
 }
 
 LaunchCounters CounterObserver::Launch::Finish(const vgpu::Fault* fault) {

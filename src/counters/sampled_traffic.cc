@@ -30,6 +30,8 @@ void CounterObserver::Launch::Scale(double factor) {
                           &counters.branches,
                           &counters.divergent_branches,
                           &counters.barriers,
+                          &counters.global_waits,
+                          &counters.shared_waits,
                           &counters.flops_fp32,
                           &counters.flops_fp64,
                           &counters.flops_fp16,

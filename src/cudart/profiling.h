@@ -13,7 +13,8 @@ namespace kernelsmith::cudart {
 class Profiling {
  public:
   // Null unless the environment asks for it. KERNELSMITH_PROFILE_BLOCKS: how many blocks of a
-  // launch to watch (0: all); KERNELSMITH_PROFILE_SEED: which ones.
+  // launch to watch (0: all); KERNELSMITH_PROFILE_SEED: which ones;
+  // KERNELSMITH_PROFILE_WATCHED_ONLY=1: the others do not run.
   static std::unique_ptr<Profiling> FromEnvironment(const GpuModel& model, vgpu::VirtualGpu& gpu);
   ~Profiling();
 

@@ -38,6 +38,13 @@ struct StepCost {
     for (const PlanTensor& tensor : step.tensors) bytes += BytesOf(tensor);
     for (const PlanTensor& tensor : step.outputs) bytes += BytesOf(tensor);
     Set(StepProfile::Kind::kLibrary, step.op, bytes);
+    profile.library.op = step.op;
+    for (const PlanTensor& tensor : step.tensors) {
+      profile.library.inputs.push_back({.shape = tensor.shape, .dtype = tensor.dtype});
+    }
+    for (const PlanTensor& tensor : step.outputs) {
+      profile.library.outputs.push_back({.shape = tensor.shape, .dtype = tensor.dtype});
+    }
   }
 
  private:

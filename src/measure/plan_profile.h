@@ -6,6 +6,7 @@
 
 #include "counters/counter_observer.h"
 #include "device/device.h"
+#include "measure/eager_model.h"
 #include "measure/subject.h"
 #include "support/tool_finder.h"
 
@@ -20,6 +21,7 @@ struct StepProfile {
   uint32_t stream = 0;
   counters::LaunchCounters counters;  // of a launch
   uint64_t bytes = 0;                 // of any other: read and written
+  EagerOperator library;              // of a library's operator
 };
 const char* Name(StepProfile::Kind kind);
 

@@ -19,7 +19,7 @@ std::string FloatText(uint64_t bits, bool is_single) {
 
 std::string OffsetText(int64_t offset) {
   if (offset == 0) return "";
-  return (offset > 0 ? "+" : "") + std::to_string(offset);
+  return "+" + std::to_string(offset);  // ptxas wants [a+-4], not [a-4]
 }
 
 std::string_view SelectorText(Selector selector) {

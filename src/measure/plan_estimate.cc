@@ -1,0 +1,151 @@
+#include "measure/plan_estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "measure/gpu_rates.h"
+
+namespace kernelsmith {
+
+namespace {
+
+double BytesOf(const TensorMeta& meta) {
+  // Expanded tensors (stride 0) are smaller than their shape.
+  double count = 1;
+  double extent = 1;
+  for (size_t i = 0; i < meta.shape.size(); ++i) {
+    if (meta.shape[i] == 0) return 0;
+    count *= static_cast<double>(meta.shape[i]);
+    if (i < meta.strides.size()) {
+      extent += static_cast<double>((meta.shape[i] - 1) * meta.strides[i]);
+    }
+  }
+  return std::min(count, extent) * static_cast<double>(SizeOf(meta.dtype));
+}
+
+// Operators that read only a part of their operand.
+bool ReadsPart(const std::string& op) {
+  static const std::set<std::string> names{
+      "aten.embedding.default",        "aten.index.Tensor", "aten.index_select.default",
+      "aten.gather.default",           "aten.slice.Tensor", "aten.select.int",
+      "aten.split_with_sizes.default", "aten.split.Tensor", "aten.diagonal.default"};
+  return names.contains(op);
+}
+
+void Visit(const Argument& argument, const std::function<void(const ValueRef&)>& use) {
+  if (const auto* ref = std::get_if<ValueRef>(&argument.value)) use(*ref);
+  if (const auto* list = std::get_if<Argument::List>(&argument.value)) {
+    for (const Argument& item : *list) Visit(item, use);
+  }
+}
+
+}  // namespace
+
+double TaskFloor::Seconds(const GpuModel& gpu) const {
+  return std::max(bytes / gpu.memory_bandwidth, flops / RatesOf(gpu).tensor_fp16);
+}
+
+TaskFloor FloorOf(const Graph& graph, const std::vector<EagerOperator>& eager) {
+  TaskFloor floor;
+  std::vector<double> read(graph.nodes.size(), 0);
+  const auto whole = [&](size_t node) { return BytesOf(*graph.nodes[node].outputs.front()); };
+  for (const Node& node : graph.nodes) {
+    for (const Argument& argument : node.args) {
+      Visit(argument, [&](const ValueRef& ref) {
+        if (graph.nodes[ref.node].kind != NodeKind::kPlaceholder) return;
+        double bytes = whole(ref.node);
+        if (ReadsPart(node.op)) {
+          double part = 0;
+          for (const auto& output : node.outputs) part += output ? BytesOf(*output) : 0;
+          bytes = std::min(bytes, part);
+        }
+        read[ref.node] += bytes;
+      });
+    }
+  }
+  for (const size_t placeholder : graph.placeholders) {
+    floor.bytes += std::min(read[placeholder], whole(placeholder));
+  }
+  for (const GraphOutput& output : graph.outputs) floor.bytes += BytesOf(graph.meta(output.value));
+  for (const EagerOperator& op : eager) floor.flops += WorkOf(op).flops;
+  return floor;
+}
+
+PlanEstimate EstimatePlan(const PlanProfile& profile, const TaskFloor& floor, const GpuModel& gpu,
+                          const CallOverhead& overhead) {
+  PlanEstimate estimate;
+  estimate.seconds = overhead.call;
+  double longest = -1;
+  for (const StepProfile& step : profile.steps) {
+    PlanEstimate::Step each{.name = step.name};
+    std::string limit;
+    switch (step.kind) {
+      case StepProfile::Kind::kLaunch:
+        each.launch = EstimateLaunch(step.counters, gpu);
+        each.seconds = each.launch->seconds;
+        limit = each.launch->limit;
+        break;
+      case StepProfile::Kind::kLibrary: {
+        const OperatorWork work = WorkOf(step.library);
+        each.seconds = OperatorSeconds(work, gpu) - OperatorOverheadSeconds(work);
+        limit = "a library's operator: " + step.name;
+        break;
+      }
+      default:
+        each.seconds = static_cast<double>(step.bytes) / gpu.memory_bandwidth;
+        limit = "DRAM: " + step.name;
+    }
+    if (each.seconds > longest) {
+      longest = each.seconds;
+      estimate.limit = limit;
+    }
+    estimate.device_seconds += each.seconds;
+    estimate.seconds += each.seconds + overhead.launch;
+    estimate.steps.push_back(std::move(each));
+  }
+  estimate.floor_seconds = floor.Seconds(gpu);
+  if (estimate.device_seconds < estimate.floor_seconds) {
+    estimate.at_floor = true;
+    estimate.seconds += estimate.floor_seconds - estimate.device_seconds;
+    estimate.device_seconds = estimate.floor_seconds;
+  }
+  return estimate;
+}
+
+Result<CandidateEstimate> EstimateSubject(const Subject& subject, Device& device, ToolFinder& tools,
+                                          ProcessRunner& processes,
+                                          const PlanProfileOptions& options) {
+  CandidateEstimate result;
+  KS_TRY(result.profile, ProfilePlan(subject, device, tools, processes, options));
+  if (!result.profile.failure.empty()) {
+    return InvalidInput(fmt::format("{} goes wrong: {}", subject.candidate.source.string(),
+                                    result.profile.failure));
+  }
+  KS_TRY(const std::vector<EagerOperator> operators, ReadEager(subject.graph.file.string()));
+  KS_TRY(const Graph graph, ReadGraph(subject.graph.file));
+  result.floor = FloorOf(graph, operators);
+  result.candidate = EstimatePlan(result.profile, result.floor, *options.gpu);
+  result.eager = EstimateEager(operators, *options.gpu);
+  return result;
+}
+
+nlohmann::json ToJson(const PlanEstimate& estimate) {
+  nlohmann::json steps = nlohmann::json::array();
+  for (const PlanEstimate::Step& step : estimate.steps) {
+    nlohmann::json each{{"name", step.name}, {"us", step.seconds * 1e6}};
+    if (step.launch) each["launch"] = ToJson(*step.launch);
+    steps.push_back(std::move(each));
+  }
+  return {{"kind", "estimated"},
+          {"us", estimate.seconds * 1e6},
+          {"device_us", estimate.device_seconds * 1e6},
+          {"floor_us", estimate.floor_seconds * 1e6},
+          {"at_floor", estimate.at_floor},
+          {"limit", estimate.limit},
+          {"steps", std::move(steps)}};
+}
+
+}  // namespace kernelsmith
