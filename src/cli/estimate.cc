@@ -51,7 +51,8 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
       .group = options.group,
       .configuration = options.configuration,
       .seed = session.Seed()};
-  KS_TRY(const Subject subject, MakeSubject(task, request, store, compiler, session.processes));
+  KS_TRY(const MeasuredPlan subject,
+         MakeSubject(task, request, store, compiler, session.processes));
   KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
   KS_TRY(const CandidateEstimate result,
          EstimateSubject(subject, *device, session.tools, session.processes,

@@ -115,8 +115,8 @@ PlanEstimate EstimatePlan(const PlanProfile& profile, const TaskFloor& floor, co
   return estimate;
 }
 
-Result<CandidateEstimate> EstimateSubject(const Subject& subject, Device& device, ToolFinder& tools,
-                                          ProcessRunner& processes,
+Result<CandidateEstimate> EstimateSubject(const MeasuredPlan& subject, Device& device,
+                                          ToolFinder& tools, ProcessRunner& processes,
                                           const PlanProfileOptions& options) {
   CandidateEstimate result;
   KS_TRY(result.profile, ProfilePlan(subject, device, tools, processes, options));
