@@ -15,7 +15,7 @@ namespace {
 
 using Tensor = EagerOperator::Tensor;
 
-constexpr std::array<std::string_view, static_cast<size_t>(OperatorClass::kCount)> kNames = {
+constexpr std::array<std::string_view, static_cast<size_t>(EagerClass::kCount)> kNames = {
     "pointwise",
     "reduction",
     "softmax",
@@ -59,7 +59,7 @@ bool IsProduct(std::string_view name) {
   return products.contains(name);
 }
 
-OperatorClass ClassOf(const EagerOperator& op) {
+EagerClass ClassOf(const EagerOperator& op) {
   const std::string_view name = BareName(op.op);
   static const std::set<std::string_view> reductions{"sum",
                                                      "mean",
@@ -80,20 +80,20 @@ OperatorClass ClassOf(const EagerOperator& op) {
                                                      "topk",
                                                      "sort",
                                                      "var_mean"};
-  if (IsProduct(name)) return OperatorClass::kMatmul;
+  if (IsProduct(name)) return EagerClass::kMatmul;
   if (Contains(name, "convolution") && op.inputs.size() >= 2) {
     const Shape& x = op.inputs[0].shape;
     const Shape& w = op.inputs[1].shape;
-    if (op.transposed) return OperatorClass::kTransposedConvolution;
+    if (op.transposed) return EagerClass::kTransposedConvolution;
     const bool depthwise = w.size() >= 2 && x.size() >= 2 && w[1] == 1 && x[1] > 1 && w[0] == x[1];
-    return depthwise ? OperatorClass::kDepthwiseConvolution : OperatorClass::kConvolution;
+    return depthwise ? EagerClass::kDepthwiseConvolution : EagerClass::kConvolution;
   }
-  if (Contains(name, "softmax") || name == "logsumexp") return OperatorClass::kSoftmax;
-  if (reductions.contains(name)) return OperatorClass::kReduction;
-  if (Contains(name, "norm")) return OperatorClass::kNorm;
-  if (Contains(name, "pool")) return OperatorClass::kPool;
-  if (name.starts_with("cum") || name == "logcumsumexp") return OperatorClass::kScan;
-  return OperatorClass::kPointwise;
+  if (Contains(name, "softmax") || name == "logsumexp") return EagerClass::kSoftmax;
+  if (reductions.contains(name)) return EagerClass::kReduction;
+  if (Contains(name, "norm")) return EagerClass::kNorm;
+  if (Contains(name, "pool")) return EagerClass::kPool;
+  if (name.starts_with("cum") || name == "logcumsumexp") return EagerClass::kScan;
+  return EagerClass::kPointwise;
 }
 
 // The rows and columns that tiles of 128 cover, with the inner dimension split where there are few.
@@ -145,38 +145,38 @@ double PeakOf(const OperatorWork& work, const GpuModel& gpu) {
 
 double MemoryShare(const OperatorWork& work, const EagerParameters& p) {
   switch (work.which) {
-    case OperatorClass::kPointwise:
+    case EagerClass::kPointwise:
       return p.pointwise;
-    case OperatorClass::kReduction:
+    case EagerClass::kReduction:
       return work.inner ? p.inner : p.reduction;
-    case OperatorClass::kSoftmax:
+    case EagerClass::kSoftmax:
       return work.inner ? p.inner : p.softmax;
-    case OperatorClass::kPool:
+    case EagerClass::kPool:
       return p.pool;
-    case OperatorClass::kScan:
+    case EagerClass::kScan:
       return p.scan;
-    case OperatorClass::kNorm:
+    case EagerClass::kNorm:
       return std::min(work.inner ? p.inner : p.norm, work.parallel * p.norm_row);
-    case OperatorClass::kMatmul:
+    case EagerClass::kMatmul:
       return p.matmul_memory;
-    case OperatorClass::kConvolution:
+    case EagerClass::kConvolution:
       return p.convolution_memory;
-    case OperatorClass::kTransposedConvolution:
+    case EagerClass::kTransposedConvolution:
       return p.transposed_memory;
-    case OperatorClass::kDepthwiseConvolution:
-    case OperatorClass::kCount:
+    case EagerClass::kDepthwiseConvolution:
+    case EagerClass::kCount:
       return p.depthwise;
   }
   return 1;
 }
 
 double ArithmeticShare(const OperatorWork& work, const GpuModel& gpu, const EagerParameters& p) {
-  if (work.which == OperatorClass::kMatmul) {
+  if (work.which == EagerClass::kMatmul) {
     constexpr double kLeast = 0.02;
     return p.matmul * std::clamp(work.parallel / gpu.sm_count, kLeast, 1.0);
   }
   const bool volume = work.rank >= 3;
-  if (work.which == OperatorClass::kTransposedConvolution) {
+  if (work.which == EagerClass::kTransposedConvolution) {
     return volume ? p.transposed_3d : p.transposed_2d;
   }
   return volume ? p.convolution_3d : p.convolution_2d;
@@ -184,7 +184,7 @@ double ArithmeticShare(const OperatorWork& work, const GpuModel& gpu, const Eage
 
 }  // namespace
 
-std::string_view Name(OperatorClass which) { return kNames[static_cast<size_t>(which)]; }
+std::string_view Name(EagerClass which) { return kNames[static_cast<size_t>(which)]; }
 
 Result<std::vector<EagerOperator>> ParseEager(const nlohmann::json& eager) {
   const auto tensors = [](const nlohmann::json& list) {
@@ -254,14 +254,14 @@ OperatorWork WorkOf(const EagerOperator& op, const EagerParameters& parameters) 
   for (const Tensor& tensor : op.outputs) work.bytes += Bytes(tensor);
   if (!op.inputs.empty()) work.dtype = op.inputs.back().dtype;
   switch (work.which) {
-    case OperatorClass::kMatmul:
+    case EagerClass::kMatmul:
       AddProduct(op, work);
       break;
-    case OperatorClass::kConvolution:
-    case OperatorClass::kTransposedConvolution:
+    case EagerClass::kConvolution:
+    case EagerClass::kTransposedConvolution:
       AddConvolution(op, parameters, work);
       break;
-    case OperatorClass::kNorm:
+    case EagerClass::kNorm:
       work.inner = Contains(BareName(op.op), "layer_norm");
       // The second result is the mean of each row.
       work.parallel = op.outputs.size() > 1 ? Count(op.outputs[1].shape) : 1e9;
@@ -273,8 +273,8 @@ OperatorWork WorkOf(const EagerOperator& op, const EagerParameters& parameters) 
 }
 
 double OperatorOverheadSeconds(const OperatorWork& work, const EagerParameters& parameters) {
-  const bool convolution = work.which == OperatorClass::kConvolution ||
-                           work.which == OperatorClass::kTransposedConvolution;
+  const bool convolution =
+      work.which == EagerClass::kConvolution || work.which == EagerClass::kTransposedConvolution;
   return 1e-6 * (convolution ? parameters.convolution_us : parameters.operator_us);
 }
 

@@ -30,7 +30,7 @@ struct EagerOperator {
 Result<std::vector<EagerOperator>> ParseEager(const nlohmann::json& eager);
 Result<std::vector<EagerOperator>> ReadEager(const std::string& graph_file);
 
-enum class OperatorClass : uint8_t {
+enum class EagerClass : uint8_t {
   kPointwise,
   kReduction,
   kSoftmax,
@@ -43,11 +43,11 @@ enum class OperatorClass : uint8_t {
   kDepthwiseConvolution,
   kCount,
 };
-std::string_view Name(OperatorClass which);
+std::string_view Name(EagerClass which);
 
 // What an operator has to do.
 struct OperatorWork {
-  OperatorClass which = OperatorClass::kPointwise;
+  EagerClass which = EagerClass::kPointwise;
   double bytes = 0;  // of its inputs and outputs, once
   double flops = 0;  // of products and convolutions; the least that the definition needs
   // As its usual implementation does it: transposed convolutions also multiply the zeros between

@@ -18,7 +18,7 @@ EagerOperator Make(std::string op, std::vector<Shape> inputs, Shape output) {
 
 TEST(EagerModel, WorkOfAProduct) {
   const OperatorWork work = WorkOf(Make("aten.addmm.default", {{8}, {4, 16}, {16, 8}}, {4, 8}));
-  EXPECT_EQ(work.which, OperatorClass::kMatmul);
+  EXPECT_EQ(work.which, EagerClass::kMatmul);
   EXPECT_EQ(work.flops, 2.0 * 4 * 8 * 16);
   EXPECT_EQ(work.bytes, 4.0 * (8 + 64 + 128 + 32));
 }
@@ -26,7 +26,7 @@ TEST(EagerModel, WorkOfAProduct) {
 TEST(EagerModel, WorkOfConvolutions) {
   const OperatorWork plain =
       WorkOf(Make("aten.convolution.default", {{2, 8, 10, 10}, {64, 8, 3, 3}}, {2, 64, 8, 8}));
-  EXPECT_EQ(plain.which, OperatorClass::kConvolution);
+  EXPECT_EQ(plain.which, EagerClass::kConvolution);
   EXPECT_EQ(plain.flops, 2.0 * 2 * 64 * 8 * 8 * 8 * 9);
   EXPECT_EQ(plain.executed_flops, plain.flops);  // no channel is padded
   EagerOperator transposed =
@@ -40,17 +40,17 @@ TEST(EagerModel, WorkOfConvolutions) {
   EXPECT_GT(narrow.executed_flops, narrow.flops);
   EXPECT_EQ(
       WorkOf(Make("aten.convolution.default", {{2, 3, 9, 9}, {3, 1, 3, 3}}, {2, 3, 7, 7})).which,
-      OperatorClass::kDepthwiseConvolution);
+      EagerClass::kDepthwiseConvolution);
 }
 
 TEST(EagerModel, Classes) {
   const auto of = [](const char* op) { return WorkOf(Make(op, {{4, 4}}, {4, 4})).which; };
-  EXPECT_EQ(of("aten.add_.Tensor"), OperatorClass::kPointwise);
-  EXPECT_EQ(of("aten._softmax.default"), OperatorClass::kSoftmax);
-  EXPECT_EQ(of("aten.linalg_vector_norm.default"), OperatorClass::kReduction);
-  EXPECT_EQ(of("aten.native_layer_norm.default"), OperatorClass::kNorm);
-  EXPECT_EQ(of("aten.max_pool2d_with_indices.default"), OperatorClass::kPool);
-  EXPECT_EQ(of("aten.cumsum.default"), OperatorClass::kScan);
+  EXPECT_EQ(of("aten.add_.Tensor"), EagerClass::kPointwise);
+  EXPECT_EQ(of("aten._softmax.default"), EagerClass::kSoftmax);
+  EXPECT_EQ(of("aten.linalg_vector_norm.default"), EagerClass::kReduction);
+  EXPECT_EQ(of("aten.native_layer_norm.default"), EagerClass::kNorm);
+  EXPECT_EQ(of("aten.max_pool2d_with_indices.default"), EagerClass::kPool);
+  EXPECT_EQ(of("aten.cumsum.default"), EagerClass::kScan);
 }
 
 // 16384 x 4096 floats times a number took 185.7 us on an H100; a product of 2048 351 us.
