@@ -5,8 +5,8 @@
 
 #include "checkers/determinism.h"
 #include "device/device.h"
+#include "device/module_pool.h"
 #include "plan/library.h"
-#include "ptx/ptx.h"
 #include "support/rng.h"
 #include "tensor/tensor.h"
 
@@ -16,21 +16,23 @@ namespace {
 // One run: everything it allocates goes away with it.
 class PlanRun {
  public:
-  PlanRun(const RunRequest& request, vgpu::VirtualGpu& gpu)
-      : request_(request), plan_(*request.plan), gpu_(gpu), memory_(gpu.memory()) {}
+  PlanRun(const RunRequest& request, vgpu::VirtualGpu& gpu, ModulePool& modules)
+      : request_(request),
+        plan_(*request.plan),
+        gpu_(gpu),
+        memory_(gpu.memory()),
+        modules_(modules) {}
 
   ~PlanRun() {
-    module_.reset();
+    if (pooled_ != nullptr) modules_.Return(std::move(pooled_));
     for (const uint64_t address : owned_) (void)memory_.Free(address);
   }
 
   Result<RunOutcome> Run() {
     const auto start = std::chrono::steady_clock::now();
     KS_RETURN_IF_ERROR(Validate(plan_));
-    KS_TRY(ptx::Module parsed, ptx::Parse(request_.ptx, request_.ptx_name));
-    KS_TRY(module_,
-           vgpu::LoadedModule::Load({std::make_shared<const ptx::Module>(std::move(parsed))},
-                                    memory_, request_.ptx_name));
+    KS_TRY(pooled_, modules_.Take(request_.ptx, request_.ptx_name, memory_));
+    module_ = pooled_->module.get();
     KS_RETURN_IF_ERROR(Allocate());
     if (request_.steps != nullptr) request_.steps->OnBuffers(addresses_, memory_);
     if (!plan_.preparation.empty()) {
@@ -153,7 +155,7 @@ class PlanRun {
     }
     const auto start = std::chrono::steady_clock::now();
     const vgpu::LaunchRequest request{
-        .module = module_.get(),
+        .module = module_,
         .entry = launch.kernel,
         .grid = launch.grid,
         .block = launch.block,
@@ -287,8 +289,10 @@ class PlanRun {
   const Plan& plan_;
   vgpu::VirtualGpu& gpu_;
   vgpu::DeviceMemory& memory_;
-  std::unique_ptr<vgpu::LoadedModule> module_;
-  std::vector<uint64_t> addresses_;  // of the plan's buffers
+  ModulePool& modules_;
+  std::unique_ptr<PooledModule> pooled_;
+  vgpu::LoadedModule* module_ = nullptr;  // its
+  std::vector<uint64_t> addresses_;       // of the plan's buffers
   std::vector<uint64_t> owned_;
   bool preparing_ = false;
   RunOutcome outcome_;
@@ -300,11 +304,12 @@ class VirtualDevice : public Device {
   std::string Name() const override { return "virtual"; }
   vgpu::VirtualGpu* gpu() override { return gpu_.get(); }
   Result<RunOutcome> Run(const RunRequest& request) override {
-    return PlanRun(request, *gpu_).Run();
+    return PlanRun(request, *gpu_, modules_).Run();
   }
 
  private:
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
+  ModulePool modules_;  // goes before the memory its modules are in
 };
 
 }  // namespace
