@@ -60,7 +60,9 @@ class HostChecker final : public Checker {
   }
 
   void OnLaunchEnd(const vgpu::Fault* fault) override {
-    if (fault == nullptr || !checks_.errors) return;
+    if (fault == nullptr) return;
+    broken_ = true;
+    if (!checks_.errors) return;
     switch (fault->kind) {
       case vgpu::FaultKind::kDeadlock:
       case vgpu::FaultKind::kNoProgress:
@@ -83,7 +85,8 @@ class HostChecker final : public Checker {
   }
 
   void Finish() override {
-    if (!checks_.leaks) return;
+    // After a kernel that went wrong no call works any more, and the process gives all back.
+    if (!checks_.leaks || broken_) return;
     for (const auto& [address, made] : live_) {
       sink().Add({.kind = FindingKind::kLeak,
                   .severity = Severity::kWarning,
@@ -97,6 +100,7 @@ class HostChecker final : public Checker {
 
  private:
   HostChecks checks_;
+  bool broken_ = false;  // a kernel ended early
   std::set<uint64_t> double_frees_;  // return addresses
   std::map<uint64_t, std::pair<Allocation, Place>> live_;
   std::map<uint64_t, std::pair<Allocation, Place>> freed_;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cudart/api.h"
+#include "cudart/checking.h"
 #include "cudart/graph.h"
 
 using namespace kernelsmith::cudart;
@@ -97,7 +98,12 @@ cudaError_t cudaMallocFromPoolAsync_ptsz(void** pointer, size_t size, cudaMemPoo
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t handle) {
   return CallOnStream(Sees::kKnown, handle, [&](Runtime& runtime, const auto& stream) {
     if (pointer == nullptr) return cudaSuccess;
-    if (!runtime.FlagsOf(reinterpret_cast<uint64_t>(pointer))) return cudaErrorInvalidValue;
+    if (!runtime.FlagsOf(reinterpret_cast<uint64_t>(pointer))) {
+      if (Checking* checking = runtime.checking()) {
+        checking->list().OnBadFree(reinterpret_cast<uint64_t>(pointer), checking->CallPlace());
+      }
+      return cudaErrorInvalidValue;
+    }
     return runtime.Submit(stream, FreeWork{pointer}, Runtime::Completion::kEager);
   });
 }
