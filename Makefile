@@ -3,7 +3,7 @@
 BUILD := build
 JOBS ?= $(shell nproc)
 
-.PHONY: run test build setup check bench mutants fuzz asan tsan install clean
+.PHONY: run test build setup check bench mutants fuzz fuzz-jit asan tsan install clean
 
 # Sets up, builds, and does the main job on embedded defaults.
 run: build
@@ -51,6 +51,11 @@ fuzz: setup
 	  build-asan/fuzz/ptx tests/ptx_syntax/corpus tests/ptx_syntax/malformed
 	build-asan/src/cudart/fat_binary_fuzz -max_total_time=$(FUZZ_SECONDS) -timeout=10 \
 	  build-asan/fuzz/fat_binary
+
+# Random kernels under the interpreter and the JIT, FUZZ_SECONDS long. Reproducers are left in build/fuzz.
+FUZZ_SEED ?= 1
+fuzz-jit: build
+	$(BUILD)/fuzz/ks_jit_fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED) --output $(BUILD)/fuzz
 
 asan tsan: setup
 	cmake --preset $@

@@ -296,8 +296,12 @@ Step Control(Warp& w, const Instruction& in, uint32_t mask) {
       return Step::kFault;
     case Op::kBarrier: {
       StorePcs(w, w.active, w.pc + 1);
-      ArriveAtBarrier(w, in, mask);
-      return w.stopped ? Step::kFault : Step::kReselect;
+      const uint32_t on = ArriveAtBarrier(w, in, mask);
+      if (w.stopped) return Step::kFault;
+      // The warp that comes last does not run ahead of the others: behind a barrier warps take
+      // their turns in order again.
+      const bool waits = in.variant != static_cast<uint8_t>(BarrierKind::kArrive);
+      return waits && on != 0 && w.block->warps.size() > 1 ? Step::kYield : Step::kReselect;
     }
     default:
       return Synchronise(w, in, mask);
@@ -324,6 +328,7 @@ WarpOutcome Run(Warp& w) {
     const Instruction* code = w.frame->function->code.data();
     uint64_t warp_instructions = 0;
     uint64_t lane_instructions = 0;
+    bool yields = false;
     for (Step step = Step::kContinue; step == Step::kContinue;) {
       const Instruction& in = code[w.pc];
       const uint32_t mask =
@@ -347,6 +352,7 @@ WarpOutcome Run(Warp& w) {
       }
       if (in.control) {
         step = Control(w, in, mask);
+        yields = step == Step::kYield;
         continue;
       }
       in.handler(w, in, mask);
@@ -371,6 +377,7 @@ WarpOutcome Run(Warp& w) {
     }
     w.warp_instructions += warp_instructions;
     w.lane_instructions += lane_instructions;
+    if (yields) return WarpOutcome::kWaiting;
   }
 }
 

@@ -46,7 +46,9 @@ class UnionFind {
   std::vector<uint32_t> parent_;
 };
 
+// One integer, not a pair of them.
 bool IsInteger(ptx::Type type) {
+  if (type == ptx::Type::kU16x2 || type == ptx::Type::kS16x2) return false;
   const ptx::TypeKind kind = ptx::KindOf(type);
   return kind == ptx::TypeKind::kBits || kind == ptx::TypeKind::kUnsigned ||
          kind == ptx::TypeKind::kSigned;
@@ -81,6 +83,7 @@ Analysis::Analysis(const Function& function, Dim3 block) : function_(function), 
   FindWebs();
   FindUnchanged();
   FindShapes();
+  FindRaw();
 }
 
 bool Analysis::Guarded(const Instruction& in) const {
@@ -624,7 +627,7 @@ Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
   }
 }
 
-bool Analysis::RawResult(uint32_t pc, const Instruction& in) const {
+bool Analysis::LeavesRaw(const Instruction& in) const {
   switch (in.op) {
     case Op::kAdd:
     case Op::kSub:
@@ -639,12 +642,86 @@ bool Analysis::RawResult(uint32_t pc, const Instruction& in) const {
     case Op::kAbs:
     case Op::kNeg:
       return in.type == ptx::Type::kF32 && !in.sat && IsNative(in);
-    case Op::kMov:
-      return IsRaw(pc, in.a);
-    case Op::kSelp:
-      return IsRaw(pc, in.a) || IsRaw(pc, in.b);
     default:
       return false;
+  }
+}
+
+// A web may be raw if each of its NaNs is the result of arithmetic, which has one pattern for them:
+// a NaN that was loaded keeps its bits until arithmetic sees it.
+void Analysis::FindRaw() {
+  const auto computes = [](const Instruction& in) {
+    if (in.type != ptx::Type::kF32) return false;
+    switch (in.op) {
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kFma:
+      case Op::kDiv:
+      case Op::kRcp:
+      case Op::kSqrt:
+      case Op::kRsqrt:
+      case Op::kSin:
+      case Op::kCos:
+      case Op::kLg2:
+      case Op::kEx2:
+      case Op::kTanh:
+      case Op::kMin:
+      case Op::kMax:
+      case Op::kAbs:
+      case Op::kNeg:
+        return true;
+      case Op::kCvt:
+        return in.source_type != ptx::Type::kF32;
+      default:
+        return false;
+    }
+  };
+  const auto moves = [](const Instruction& in) { return in.op == Op::kMov || in.op == Op::kSelp; };
+  const auto source_raw = [&](uint32_t pc, Operand operand, bool constants) {
+    if (!operand.exists()) return constants;
+    if (operand.base() == OperandBase::kRegister) return IsRaw(pc, operand);
+    const auto value = ConstantOf(operand);
+    return constants && value && (static_cast<uint64_t>(*value) & 0x7fffffff) <= 0x7f800000;
+  };
+  // Those that may be raw ...
+  for (Web& web : webs_) web.raw = web.width == LaneWidth::k4;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t pc = 0; pc < function_.code.size(); ++pc) {
+      const Instruction& in = function_.code[pc];
+      bool fits = computes(in);
+      if (moves(in)) {
+        fits = source_raw(pc, in.a, true) && (in.op == Op::kMov || source_raw(pc, in.b, true));
+      }
+      if (fits) continue;
+      for (const Touched& t : touched_[pc]) {
+        if (t.write == ~0u || !webs_[t.write].raw) continue;
+        webs_[t.write].raw = false;
+        changed = true;
+      }
+    }
+  }
+  // ... and of these those that have any use of it.
+  std::vector<bool> may(webs_.size());
+  for (size_t i = 0; i < webs_.size(); ++i) {
+    may[i] = webs_[i].raw;
+    webs_[i].raw = false;
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (uint32_t pc = 0; pc < function_.code.size(); ++pc) {
+      const Instruction& in = function_.code[pc];
+      const bool raw =
+          LeavesRaw(in) || (moves(in) && (source_raw(pc, in.a, false) ||
+                                          (in.op == Op::kSelp && source_raw(pc, in.b, false))));
+      if (!raw) continue;
+      for (const Touched& t : touched_[pc]) {
+        if (t.write == ~0u || !may[t.write] || webs_[t.write].raw) continue;
+        webs_[t.write].raw = true;
+        changed = true;
+      }
+    }
   }
 }
 
@@ -671,7 +748,6 @@ void Analysis::FindShapes() {
     for (uint32_t pc = 0; pc < function_.code.size(); ++pc) {
       const Instruction& in = function_.code[pc];
       Shape shape = Transfer(pc, in);
-      const bool raw = RawResult(pc, in);
       if (Guarded(in) && shape.kind != Shape::Kind::kUnknown) {
         const Shape guard = ShapeOf(pc, in.guard);
         if (guard.kind == Shape::Kind::kUnknown) {
@@ -690,10 +766,6 @@ void Analysis::FindShapes() {
           own = kVaryingShape;
         }
         changed |= merge(web, own);
-        if (raw && !web.raw) {
-          web.raw = true;
-          changed = true;
-        }
       }
     }
   }

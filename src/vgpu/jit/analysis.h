@@ -99,6 +99,8 @@ class Analysis {
   bool Unchanged(uint32_t pc, uint32_t web) const;
   Shape ShapeOf(uint32_t pc, Operand operand) const;
   bool IsRaw(uint32_t pc, Operand operand) const;
+  // The generator's code for it gives NaNs any bits.
+  bool LeavesRaw(const Instruction& in) const;
   bool Guarded(const Instruction& in) const;
   // The value of a constant, sign-extended from its width.
   std::optional<int64_t> ConstantOf(Operand operand) const;
@@ -124,7 +126,7 @@ class Analysis {
   void FindJoins();
   void FindUnchanged();
   Shape SpecialShape(Operand operand) const;
-  bool RawResult(uint32_t pc, const Instruction& in) const;
+  void FindRaw();
   Shape Normal(int64_t stride) const;
 
   const Function& function_;

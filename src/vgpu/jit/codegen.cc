@@ -241,7 +241,7 @@ void CodeGenerator::Write(Operand operand, Value value) {
     value = Reshape(value, shape);
     llvm::Value* condition = shape.varying() ? Expand(guard) : guard.part[0];
     for (size_t i = 0; i < value.part.size(); ++i) {
-      value.part[i] = builder_.CreateSelect(condition, value.part[i], old.part[i]);
+      value.part[i] = Choose(condition, value.part[i], old.part[i]);
     }
   }
   StoreWeb(web, value);
@@ -271,6 +271,12 @@ void CodeGenerator::SetWarpField(size_t offset, llvm::Value* value) {
 llvm::Value* CodeGenerator::AllTrue(llvm::Value* mask) {
   llvm::Value* bits = builder_.CreateBitCast(mask, builder_.getInt32Ty());
   return builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask));
+}
+
+llvm::Value* CodeGenerator::Choose(llvm::Value* mask, llvm::Value* yes, llvm::Value* no) {
+  const bool bits = yes->getType()->isVectorTy() && yes->getType()->getScalarType()->isIntegerTy(1);
+  if (!bits) return builder_.CreateSelect(mask, yes, no);
+  return builder_.CreateXor(builder_.CreateAnd(builder_.CreateXor(yes, no), mask), no);
 }
 
 llvm::Value* CodeGenerator::LanesOf(llvm::Value* bits) {

@@ -102,6 +102,10 @@ class CodeGenerator {
   void SetWarpField(size_t offset, llvm::Value* value);
   llvm::Value* AllTrue(llvm::Value* mask);
   llvm::Value* LanesOf(llvm::Value* bits);
+  // yes where the mask is set, else no. Vectors of bits are merged by arithmetic: on a select of
+  // them, or what the optimiser makes of one, LLVM 19's instruction selection for AVX-512 can loop
+  // without end (select m, true, n as the mask of another select).
+  llvm::Value* Choose(llvm::Value* mask, llvm::Value* yes, llvm::Value* no);
   llvm::Value* MaskBits(const Value& predicate);
   Value Guard(const Instruction& in);
   llvm::BasicBlock* NewBlock(const char* name);

@@ -114,9 +114,13 @@ void CodeGenerator::EmitNative() {
   }
   const bool f32 = in.type == ptx::Type::kF32 && in.op != Op::kCvt;
   const bool moves = in.op == Op::kMov || in.op == Op::kSelp;
-  const bool from_f32 = in.op == Op::kCvt && in.source_type == ptx::Type::kF32;
-  // A move of raw bits goes to a web that is raw as well.
-  const bool as_float = f32 || moves || from_f32;
+  // f64 keeps a NaN's payload, so it needs the bits.
+  const bool from_f32 =
+      in.op == Op::kCvt && in.source_type == ptx::Type::kF32 && in.type != ptx::Type::kF64;
+  const uint32_t web =
+      in.d.exists() && in.d.base() == OperandBase::kRegister ? analysis_.WriteWeb(pc_, in.d) : ~0u;
+  const bool raw = web != ~0u && analysis_.webs()[web].raw;
+  const bool as_float = moves ? raw : f32 || from_f32;
   llvm::SmallVector<Value, 4> operands;
   for (const Operand operand : {in.a, in.b, in.c, in.e}) {
     if (!operand.exists()) break;
@@ -134,7 +138,9 @@ void CodeGenerator::EmitNative() {
       CheckExtension(operands[0], in.variant != 0);
     }
   }
-  Write(in.d, Apply(operands, [&](ArrayRef<llvm::Value*> x) { return Arithmetic(x); }));
+  Value result = Apply(operands, [&](ArrayRef<llvm::Value*> x) { return Arithmetic(x); });
+  if (!raw && analysis_.LeavesRaw(in)) result = Canonical(std::move(result));
+  Write(in.d, std::move(result));
 }
 
 llvm::Value* CodeGenerator::Arithmetic(ArrayRef<llvm::Value*> x) {
@@ -521,10 +527,8 @@ llvm::Value* CodeGenerator::Convert(llvm::Value* x) {
     if (in.ftz) r = Flush(r);
     return canonical(r, f, 0x7fffffff);
   }
-  // f32 to f64 keeps a NaN's payload: it needs the canonical bits.
   if (in.ftz) f = Flush(f);
-  llvm::Value* bits = canonical(f, f, 0x7fffffff);
-  return builder_.CreateFPExt(AsFloat(bits), f64);
+  return builder_.CreateFPExt(f, f64);
 }
 
 // The functions of math/approx.h, operation by operation.

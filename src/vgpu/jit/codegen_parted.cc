@@ -75,7 +75,7 @@ void CodeGenerator::Arrive(llvm::Value* bits) {
   llvm::Value* lanes = LanesOf(bits);
   for (const auto& [web, slot] : parted_->join->arriving) {
     llvm::Value* old = builder_.CreateLoad(slot->getAllocatedType(), slot);
-    builder_.CreateStore(builder_.CreateSelect(lanes, Expand(LoadWeb(web)), old), slot);
+    builder_.CreateStore(Choose(lanes, Expand(LoadWeb(web)), old), slot);
   }
 }
 

@@ -1,0 +1,143 @@
+#include "differential.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "ptx/ptx.h"
+
+namespace kernelsmith::fuzz {
+
+struct Differential::Outcome {
+  vgpu::LaunchResult result;
+  std::vector<std::byte> output;
+  std::vector<std::byte> input;
+};
+
+namespace {
+
+std::string Describe(const std::optional<vgpu::Fault>& fault) {
+  if (!fault) return "no fault";
+  return fmt::format("{}: {} (line {}, {})", vgpu::FaultKindName(fault->kind), fault->message,
+                     fault->ptx.line, fault->instruction);
+}
+
+std::string FirstDifference(const char* what, const std::vector<std::byte>& a,
+                            const std::vector<std::byte>& b) {
+  if (a == b) return {};
+  size_t at = 0;
+  size_t count = 0;
+  for (size_t i = a.size() & ~size_t{3}; i >= 4; i -= 4) {
+    if (std::memcmp(a.data() + i - 4, b.data() + i - 4, 4) != 0) {
+      at = i - 4;
+      ++count;
+    }
+  }
+  uint32_t x = 0;
+  uint32_t y = 0;
+  std::memcpy(&x, a.data() + at, sizeof x);
+  std::memcpy(&y, b.data() + at, sizeof y);
+  return fmt::format(
+      "{} words of {} differ, first byte {}: {:08x} by the interpreter, {:08x} compiled", count,
+      what, at, x, y);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Differential>> Differential::Create(std::optional<Breakage> breakage) {
+  std::unique_ptr<Differential> differential(new Differential);
+  vgpu::VirtualGpu::Options options;
+  options.watchdog = std::chrono::milliseconds(2000);
+  KS_TRY(differential->gpu_, vgpu::VirtualGpu::Create(options));
+  differential->breakage_ = std::move(breakage);
+  return differential;
+}
+
+Result<std::unique_ptr<vgpu::LoadedModule>> Differential::Load(const std::string& text) {
+  KS_TRY(ptx::Module parsed, ptx::Parse(text, "fuzz.ptx"));
+  return vgpu::LoadedModule::Load({std::make_shared<const ptx::Module>(std::move(parsed))},
+                                  gpu_->memory(), "fuzz");
+}
+
+Result<Differential::Outcome> Differential::Run(vgpu::LoadedModule& module, const Program& program,
+                                                uint64_t output, vgpu::Engine engine,
+                                                uint32_t threads) {
+  Outcome outcome;
+  outcome.output.resize(program.output_bytes());
+  void* memory = gpu_->memory().HostAlias(output, outcome.output.size());
+  std::memset(memory, 0, outcome.output.size());
+  const vgpu::VariableInfo* input = module.FindVariable("in");
+  void* input_memory = nullptr;
+  if (input != nullptr) {
+    input_memory = gpu_->memory().HostAlias(input->address, input->size);
+    outcome.input.resize(input->size);
+    std::memset(input_memory, 0, input->size);
+    std::memcpy(input_memory, program.input.data(), program.input.size() * sizeof(uint32_t));
+  }
+  gpu_->options().engine = engine;
+  gpu_->options().threads = threads;
+  struct {
+    uint64_t output;
+    uint32_t five = 5;
+  } const parameters{output};
+  KS_TRY(outcome.result, gpu_->Launch({.module = &module,
+                                       .entry = "k",
+                                       .grid = program.grid,
+                                       .block = program.block,
+                                       .parameters = std::as_bytes(std::span(&parameters, 1))}));
+  std::memcpy(outcome.output.data(), memory, outcome.output.size());
+  if (input != nullptr) std::memcpy(outcome.input.data(), input_memory, outcome.input.size());
+  return outcome;
+}
+
+Result<Comparison> Differential::Compare(const Program& program) {
+  const std::string text = program.Text();
+  KS_TRY(const auto module, Load(text));
+  std::unique_ptr<vgpu::LoadedModule> broken;
+  if (breakage_) {
+    std::string other = text;
+    for (size_t at = other.find(breakage_->from); at != std::string::npos;
+         at = other.find(breakage_->from, at + breakage_->to.size())) {
+      other.replace(at, breakage_->from.size(), breakage_->to);
+    }
+    KS_TRY(broken, Load(other));
+  }
+  KS_TRY(const uint64_t output,
+         gpu_->memory().Allocate(program.output_bytes(), vgpu::AllocationKind::kDevice, "output"));
+  Comparison comparison;
+  const Status status = [&]() -> Status {
+    KS_TRY(const Outcome expected, Run(*module, program, output, vgpu::Engine::kInterpreter, 1));
+    comparison.lane_instructions = expected.result.statistics.lane_instructions;
+    comparison.faulted = expected.result.fault.has_value();
+    // Once on one thread, and where blocks may run at the same time, so again.
+    for (const uint32_t threads : {1u, 2u}) {
+      // After a fault other blocks may have come further than they did in order.
+      if (threads > 1 && (program.grid.Count() == 1 || comparison.faulted)) break;
+      KS_TRY(const Outcome compiled, Run(broken != nullptr ? *broken : *module, program, output,
+                                         vgpu::Engine::kJit, threads));
+      comparison.compiled |= compiled.result.compiled;
+      comparison.compile_ms += compiled.result.compile_ms;
+      comparison.fallback = compiled.result.fallback;
+      const std::string a = Describe(expected.result.fault);
+      const std::string b = Describe(compiled.result.fault);
+      if (a != b) {
+        comparison.difference = fmt::format("the interpreter: {}; compiled: {}", a, b);
+      } else {
+        comparison.difference = FirstDifference("the output", expected.output, compiled.output);
+        if (comparison.difference.empty()) {
+          comparison.difference = FirstDifference("the input", expected.input, compiled.input);
+        }
+      }
+      if (!comparison.difference.empty()) {
+        if (threads > 1) comparison.difference += fmt::format(" (on {} threads)", threads);
+        break;
+      }
+    }
+    return {};
+  }();
+  KS_RETURN_IF_ERROR(gpu_->memory().Free(output));
+  KS_RETURN_IF_ERROR(status);
+  return comparison;
+}
+
+}  // namespace kernelsmith::fuzz
