@@ -1,0 +1,129 @@
+// The evolution: proposals from parents, the cascade, the population, again and again, with the
+// archive as its memory.
+//
+// The course is a function of the settings and of what proposers and stages answer: the candidates
+// of a generation are proposed from the state at its begin, each with a generator of its own, and
+// change the state in the order of their numbers when all of them are done. So neither the number
+// of threads nor an interruption changes it, and what is in the archive is enough to go on after
+// kill -9: finished generations are applied again, and of an unfinished one only what is missing is
+// done.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "archive/archive.h"
+#include "evolve/bandit.h"
+#include "evolve/population.h"
+#include "evolve/proposer.h"
+#include "evolve/settings.h"
+#include "evolve/stage.h"
+#include "support/clock.h"
+
+namespace kernelsmith {
+
+struct ProposerRecord {
+  std::string name;
+  int asked = 0;
+  int verified = 0;
+  double reward = 0;  // mean, of finished generations
+};
+
+struct EvolutionReport {
+  int64_t run = 0;
+  std::optional<ArchivedCandidate> best;
+  std::string ended_by;  // candidates, seconds, dollars, stopped; no parents: nothing verified to
+                         // go on from
+  int64_t candidates = 0;
+  double seconds = 0;  // of all sessions
+  double dollars = 0;
+  std::map<std::string, int> verdicts;
+  std::vector<ProposerRecord> proposers;
+  std::string fingerprint;  // of all that was decided: equal for equal courses
+};
+
+class Evolution {
+ public:
+  // Outlive the evolution. Proposers have different names; the cascade is not empty.
+  struct Parts {
+    std::vector<Proposer*> proposers;
+    const Cascade& cascade;
+    Archive& archive;
+    const Clock& clock;
+  };
+  struct Subject {
+    std::string task;
+    std::string direction;
+    std::string dtype;
+  };
+
+  // A new run in the archive. `initial`: sources that every island begins with, such as the first
+  // translation.
+  static Result<std::unique_ptr<Evolution>> Start(const Parts& parts, const Subject& subject,
+                                                  const EvolutionSettings& settings,
+                                                  const EvolutionBudget& budget,
+                                                  const std::vector<std::string>& initial);
+  // Goes on with a run, with its own settings. The proposers must be the same; the budget may be
+  // another.
+  static Result<std::unique_ptr<Evolution>> Resume(const Parts& parts, int64_t run,
+                                                   const EvolutionBudget& budget);
+
+  // Until the budget is used up or Stop() was called. `watch` hears of each candidate after it was
+  // committed, one at a time.
+  Result<EvolutionReport> Run(int jobs,
+                              const std::function<void(const ArchivedCandidate&)>& watch = {});
+  // May be called from a signal handler: what is being evaluated is finished and kept, nothing new
+  // begins.
+  void Stop() { stop_ = true; }
+  int64_t run() const { return run_.id; }
+
+ private:
+  struct Slot;  // one candidate of a generation on its way
+
+  Evolution(const Parts& parts, ArchivedRun run, EvolutionSettings settings, EvolutionBudget budget,
+            std::vector<std::string> initial);
+  Result<bool> RunGeneration(int jobs);
+  Result<std::vector<Slot>> PlanGeneration();
+  void Begin(Slot& slot);
+  void MarkKnown(std::vector<Slot>& slots);
+  void Finish(Slot& slot);
+  void Commit(Slot& slot);
+  void ApplyGeneration(const std::vector<Slot>& slots);
+  std::string WhyStop();
+  double Seconds() const;
+  EvolutionReport Report() const;
+  std::string Fingerprint() const;
+
+  Parts parts_;
+  ArchivedRun run_;
+  EvolutionSettings settings_;
+  EvolutionBudget budget_;
+  std::vector<std::string> initial_;
+  std::function<void(const ArchivedCandidate&)> watch_;
+  Clock::Duration began_;
+  std::atomic<bool> stop_ = false;
+
+  // The state: what finished generations made.
+  int64_t next_ = 0;  // number of the first candidate of the next generation
+  int64_t generation_ = 0;
+  Population population_;
+  Bandit bandit_;
+  std::map<std::string, int64_t> seen_;  // normalised PTX, and the first candidate with it
+  std::vector<std::vector<const ArchivedCandidate*>> failures_;  // of each proposer, oldest first
+
+  // Guards what follows and the archive, while threads are at work.
+  std::mutex mutex_;
+  std::map<int64_t, ArchivedCandidate> done_;  // by number: all that is committed
+  double dollars_ = 0;
+  std::optional<Error> error_;
+  std::string ended_by_;
+};
+
+}  // namespace kernelsmith

@@ -1,0 +1,50 @@
+// The cascade that a candidate goes through, from cheap to dear: compile, quick check, estimate,
+// full verification.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "archive/archive.h"
+
+namespace kernelsmith {
+
+// What an earlier stage made and a later one needs: the module, the plan.
+struct Artifact {
+  virtual ~Artifact() = default;
+};
+
+// How the run stood when this generation began: stages may give up early on what can't compete.
+struct Standing {
+  std::optional<double> best_ns;        // of all islands
+  std::optional<double> worst_kept_ns;  // on the candidate's island, if it has no free place
+};
+
+struct StageOutcome {
+  bool passed = true;
+  std::string verdict =
+      {};  // of one that did not pass: rejected, refuted, inconclusive, unsupported
+  std::string reason = {};  // in one line
+
+  static StageOutcome Pass() { return {}; }
+  static StageOutcome Reject(std::string verdict, std::string reason) {
+    return {false, std::move(verdict), std::move(reason)};
+  }
+};
+
+class Stage {
+ public:
+  virtual ~Stage() = default;
+  virtual std::string name() const = 0;
+  // Fills what it learns into the candidate. The first stage must set `ptx_hash`, by which the
+  // engine knows what it has seen; all together must set the time, its kind and, for the archive of
+  // elites, the cell. Called from several threads at once, never for the same candidate.
+  virtual StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
+                           const Standing& standing) = 0;
+};
+
+using Cascade = std::vector<std::unique_ptr<Stage>>;
+
+}  // namespace kernelsmith
