@@ -267,7 +267,9 @@ Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
                   .message = std::move(message),
                   .address = spread.allocation.address + spread.offset,
                   .allocation = spread.allocation};
-  if (writer && !(writer->ptx.line == place.ptx.line)) {
+  const bool same_line = writer && (place.source.line > 0 ? writer->source.line == place.source.line
+                                                          : writer->ptx.line == place.ptx.line);
+  if (writer && !same_line) {
     finding.other = std::move(place);
     finding.other_message = "this depends on the order";
   }

@@ -1,5 +1,5 @@
 // What the host starts side by side and never orders, beside its corrected twins; results that
-// depend on the order of threads; index arithmetic that wraps. `streams NAME bad|good`.
+// depend on the order of threads; index arithmetic that wraps. `host_order NAME bad|good`.
 // NVCC: -g -lineinfo -std=c++17
 // RUN: %python %S/run_cases.py %kernelsmith %x %s
 // OUT:

@@ -1,5 +1,5 @@
 // Kernels as they are written every day (reductions, tiles, tensor cores, bulk copies, clusters)
-// with the slips that are made in them, beside their corrected twins. `tiles NAME bad|good`.
+// with the slips that are made in them, beside their corrected twins. `tensor_tiles NAME bad|good`.
 // NVCC: -g -lineinfo -std=c++17 -arch=compute_90
 // RUN: %python %S/run_cases.py %kernelsmith %x %s
 // OUT:
