@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
 namespace kernelsmith::vgpu {
@@ -32,7 +33,14 @@ JitLibrary FindJitLibrary() {
     void* handle = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return {nullptr, ::dlerror()};
     void* symbol = ::dlsym(handle, jit::kCompileSymbol);
-    if (symbol == nullptr) return {nullptr, place.string() + " is no compiler of kernels"};
+    const void* abi = ::dlsym(handle, jit::kAbiSymbol);
+    if (symbol == nullptr || abi == nullptr) {
+      return {nullptr, place.string() + " is no compiler of kernels"};
+    }
+    // It reads the engine's data structures: another build of them would be read wrong.
+    if (std::string_view(static_cast<const char*>(abi)) != KS_JIT_ABI) {
+      return {nullptr, place.string() + " belongs to another version of kernelsmith"};
+    }
     return {reinterpret_cast<jit::CompileFunction>(symbol), {}};
   }
   return {nullptr, std::string(kFile) + " was not found"};

@@ -150,6 +150,9 @@ struct CompileRequest {
 // The caller owns the result.
 using CompileFunction = CompiledKernel* (*)(const CompileRequest&, std::string* why);
 inline constexpr const char* kCompileSymbol = "kernelsmith_jit_compile";
+// Text of the library: a hash of the headers whose data structures it shares with the engine
+// (KS_JIT_ABI, from CMake).
+inline constexpr const char* kAbiSymbol = "kernelsmith_jit_abi";
 
 }  // namespace jit
 }  // namespace kernelsmith::vgpu

@@ -156,6 +156,8 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
 }  // namespace
 }  // namespace kernelsmith::vgpu::jit
 
+extern "C" __attribute__((visibility("default"))) const char kernelsmith_jit_abi[] = KS_JIT_ABI;
+
 extern "C" __attribute__((visibility("default"))) kernelsmith::vgpu::jit::CompiledKernel*
 kernelsmith_jit_compile(const kernelsmith::vgpu::jit::CompileRequest& request, std::string* why) {
   return kernelsmith::vgpu::jit::Compile(request, why).release();
