@@ -160,6 +160,7 @@ class CodeGenerator {
   void EmitNative();
   Value Apply(llvm::ArrayRef<Value> operands, const Elementwise& function);
   llvm::Value* Arithmetic(llvm::ArrayRef<llvm::Value*> x);
+  llvm::Value* FloatArithmetic(llvm::ArrayRef<llvm::Value*> f);
   llvm::Value* Float32(llvm::ArrayRef<llvm::Value*> x);
   llvm::Value* Float64(llvm::ArrayRef<llvm::Value*> x);
   llvm::Value* Integer(llvm::ArrayRef<llvm::Value*> x);
