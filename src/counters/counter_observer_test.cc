@@ -343,6 +343,10 @@ TEST(Occupancy, WhatLimitsIt) {
   SetOccupancy(c, DefaultGpuModel(), &known);
   EXPECT_EQ(c.resident_blocks, 2u);
   EXPECT_EQ(c.occupancy_limit, "shared memory");
+  c.shared_bytes = 300 << 10;
+  SetOccupancy(c, DefaultGpuModel(), &known);
+  EXPECT_EQ(c.resident_blocks, 0u);
+  EXPECT_EQ(c.occupancy_limit, "its needs: no block fits on an SM");
 }
 
 }  // namespace

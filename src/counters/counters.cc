@@ -114,7 +114,9 @@ void SetOccupancy(LaunchCounters& counters, const GpuModel& gpu, const PtxasKern
       blocks({.threads = threads, .registers_per_thread = all.registers_per_thread});
   const int by_shared = blocks({.threads = threads, .shared_bytes = all.shared_bytes});
   const auto resident = static_cast<int>(counters.resident_blocks);
-  if (counters.occupancy >= 1) {
+  if (resident == 0) {
+    counters.occupancy_limit = "its needs: no block fits on an SM";
+  } else if (counters.occupancy >= 1) {
     counters.occupancy_limit = "none";
   } else if (by_registers == resident && by_registers < blocks({.threads = threads})) {
     counters.occupancy_limit = "registers";
