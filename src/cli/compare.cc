@@ -1,7 +1,9 @@
-// `kernelsmith compare OLD.cu NEW.cu --arg x=float32[32,256]`: do two candidates compute the same?
+// `kernelsmith compare OLD.cu NEW.cu --arg x=float32[32,256]` or `--task softmax`: do two
+// candidates compute the same?
 #include "verify/compare.h"
 
 #include "cli/commands.h"
+#include "cli/task_store.h"
 
 namespace kernelsmith {
 namespace {
@@ -11,9 +13,18 @@ struct Options {
   std::string new_candidate;
   std::vector<std::string> arguments;
   std::string function = "forward";
+  std::string task;
+  std::string dtype = "task";
+  bool backward = false;
 };
 
 Result<ExitCode> RunCompare(Session& session, const Options& options) {
+  if (!options.task.empty() && !options.arguments.empty()) {
+    return InvalidInput("--task has the arguments: --arg can't be given as well");
+  }
+  if (options.task.empty() && (options.backward || options.dtype != "task")) {
+    return InvalidInput("--backward and --dtype belong to --task");
+  }
   std::vector<CallArgument> arguments;
   for (const std::string& text : options.arguments) {
     KS_TRY(CallArgument argument, ParseCallArgument(text));
@@ -26,12 +37,22 @@ Result<ExitCode> RunCompare(Session& session, const Options& options) {
   CompareOptions compare;
   compare.function = options.function;
   compare.seed = session.Seed();
-  KS_TRY(const Verdict verdict,
-         CompareCandidates(options.old_candidate, options.new_candidate, arguments, compare,
-                           {.compiler = compiler,
-                            .processes = session.processes,
-                            .device = *device,
-                            .clock = session.clock}));
+  const CompareTools tools{.compiler = compiler,
+                           .processes = session.processes,
+                           .device = *device,
+                           .clock = session.clock};
+  Verdict verdict;
+  if (options.task.empty()) {
+    KS_TRY(verdict, CompareCandidates(options.old_candidate, options.new_candidate, arguments,
+                                      compare, tools));
+  } else {
+    TaskStore store(DefaultTaskStoreOptions(session), session.files);
+    KS_TRY(const Task task, store.Load(options.task));
+    KS_TRY(verdict,
+           CompareOnTask(options.old_candidate, options.new_candidate, task,
+                         options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
+                         options.dtype, compare, tools, store));
+  }
   if (session.json) {
     session.PrintJson(ToJson(verdict));
   } else {
@@ -47,15 +68,21 @@ void AddCompare(CLI::App& app, Session& session) {
       app.add_subcommand("compare", "Judge whether two candidates compute the same");
   command->fallthrough();
   command->footer(
-      "The old candidate is the reference; PyTorch is not needed. Exit code: 0 the same (proved "
-      "as\n"
-      "algebra), 1 different, 3 no proof.");
+      "The old candidate is the reference. With --arg PyTorch is not needed; with --task the task "
+      "gives\n"
+      "arguments, shapes and data. Exit code: 0 the same (proved as algebra), 1 different, 3 no "
+      "proof.");
   auto options = std::make_shared<Options>();
   command->add_option("old", options->old_candidate, "The .cu file that is trusted")->required();
   command->add_option("new", options->new_candidate, "The .cu file that is judged")->required();
   command->add_option("--arg", options->arguments,
                       "An argument of the function, in order: x=float32[32,256], eps=1e-5, k=4");
   command->add_option("--function", options->function, "What to call")->capture_default_str();
+  command->add_option("--task", options->task,
+                      "A task (as verify takes it) that gives the arguments, at all of its shapes");
+  command->add_flag("--backward", options->backward, "The task's backward pass");
+  command->add_option("--dtype", options->dtype, "Of the task: float32, float16, bfloat16, task")
+      ->capture_default_str();
   command->callback([&session, options] {
     session.action = [&session, options] { return RunCompare(session, *options); };
   });

@@ -1,6 +1,7 @@
 #include "cudart/launch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace kernelsmith::cudart {
@@ -74,8 +75,10 @@ int64_t DynamicSharedLimit(const Kernel& kernel, const vgpu::EntryInfo& info) {
   return std::max<int64_t>(0, GpuModel::kSharedPerBlock - int64_t{info.static_shared_bytes});
 }
 
-cudaError_t MakeKernelWork(Runtime& runtime, const void* function, const LaunchShape& shape,
-                           void** arguments, KernelWork* work) {
+namespace {
+
+cudaError_t TryKernelWork(Runtime& runtime, const void* function, const LaunchShape& shape,
+                          void** arguments, KernelWork* work) {
   Kernel* kernel = nullptr;
   const vgpu::EntryInfo* info = nullptr;
   cudaError_t error = FindLoadedKernel(runtime, function, &kernel, &info);
@@ -125,6 +128,20 @@ cudaError_t MakeKernelWork(Runtime& runtime, const void* function, const LaunchS
     std::memcpy(work->parameters.data() + parameter.offset, arguments[i], parameter.size);
   }
   return cudaSuccess;
+}
+
+std::atomic<cudaError_t> g_failed_launch{cudaSuccess};
+
+}  // namespace
+
+cudaError_t TakeFailedLaunch() { return g_failed_launch.exchange(cudaSuccess); }
+
+cudaError_t MakeKernelWork(Runtime& runtime, const void* function, const LaunchShape& shape,
+                           void** arguments, KernelWork* work) {
+  const cudaError_t error = TryKernelWork(runtime, function, shape, arguments, work);
+  cudaError_t none = cudaSuccess;
+  if (error != cudaSuccess) g_failed_launch.compare_exchange_strong(none, error);
+  return error;
 }
 
 int EstimatedRegisters(const vgpu::EntryInfo& info) {

@@ -9,6 +9,7 @@
 #include "plan/library.h"
 #include "support/rng.h"
 #include "tensor/tensor.h"
+#include "vgpu/shared_garbage.h"
 
 namespace kernelsmith {
 namespace {
@@ -33,6 +34,7 @@ class PlanRun {
     KS_RETURN_IF_ERROR(Validate(plan_));
     KS_TRY(pooled_, modules_.Take(request_.ptx, request_.ptx_name, memory_));
     module_ = pooled_->module.get();
+    const vgpu::SharedGarbage garbage(module_, request_.poison_seed);
     KS_RETURN_IF_ERROR(Allocate());
     if (request_.steps != nullptr) request_.steps->OnBuffers(addresses_, memory_);
     if (!plan_.preparation.empty()) {

@@ -164,6 +164,7 @@ HostFinding::Kind KindOf(const std::string& name) {
   if (name == "crash") return Kind::kCrash;
   if (name == "forbidden") return Kind::kForbidden;
   if (name == "launch_error") return Kind::kLaunchError;
+  if (name == "cleared_launch_error") return Kind::kClearedLaunchError;
   if (name == "wrong_result") return Kind::kWrongResult;
   return Kind::kUnsupported;
 }
@@ -246,6 +247,8 @@ const char* Name(HostFinding::Kind kind) {
       return "host-computed";
     case Kind::kLaunchError:
       return "launch-error";
+    case Kind::kClearedLaunchError:
+      return "cleared-launch-error";
     case Kind::kUnsupported:
       return "unsupported";
     case Kind::kWrongResult:
@@ -255,7 +258,8 @@ const char* Name(HostFinding::Kind kind) {
 }
 
 bool Refutes(HostFinding::Kind kind) {
-  return kind != HostFinding::Kind::kUnsupported && kind != HostFinding::Kind::kDataDependent;
+  return kind != HostFinding::Kind::kUnsupported && kind != HostFinding::Kind::kDataDependent &&
+         kind != HostFinding::Kind::kClearedLaunchError;
 }
 
 Result<TraceOutcome> Trace(const CompiledCandidate& candidate,

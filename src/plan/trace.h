@@ -31,8 +31,11 @@ struct HostFinding {
     kDataDependent,  // launches or sizes depend on the values of the inputs
     kHostComputed,   // bytes computed by the host from the inputs go back to the GPU
     kLaunchError,    // a call of the CUDA runtime failed
-    kUnsupported,    // more than the tracer can do; the message names it
-    kWrongResult,    // it returned what is no list of tensors on the GPU
+    // A launch failed and the host code cleared the error; the plan goes without that launch.
+    // Beside a plan; whether it matters, the results say.
+    kClearedLaunchError,
+    kUnsupported,  // more than the tracer can do; the message names it
+    kWrongResult,  // it returned what is no list of tensors on the GPU
   };
   Kind kind = Kind::kUnsupported;
   std::string message;

@@ -71,7 +71,7 @@ class Comparer {
     for (CallArgument& argument : arguments_) {
       if (argument.kind != CallArgument::Kind::kTensor) continue;
       HostTensor& tensor = argument.tensor;
-      for (int64_t i = 0; i < tensor.count(); ++i) {
+      for (int64_t i = 0; i < tensor.count() && !options_.keep_values; ++i) {
         tensor.set(i, IsFloat(tensor.dtype) ? rng.Normal() : static_cast<double>(rng.Below(2)));
       }
       base_[argument.name] = tensor;
@@ -130,7 +130,7 @@ class Comparer {
       if (recipe.harsh) continue;
       const uint64_t seed = Rng(options_.seed).Fork(++stream).Next();
       const std::vector<CallArgument> arguments =
-          With(MakeInputs(recipe, base_, names_, seed, /*permute_integers=*/true));
+          With(MakeInputs(recipe, base_, names_, seed, /*permute_integers=*/!options_.keep_values));
       KS_TRY(const RunOutcome reference, RunSide(old_, arguments, seed));
       KS_TRY(const RunOutcome run, RunSide(new_, arguments, seed));
       if (reference.failure) {

@@ -12,6 +12,7 @@
 #include "plan/argument.h"
 #include "plan/trace.h"
 #include "support/clock.h"
+#include "tasks/task.h"
 #include "verify/verdict.h"
 
 namespace kernelsmith {
@@ -19,6 +20,8 @@ namespace kernelsmith {
 struct CompareOptions {
   std::string function = "forward";
   uint64_t seed = 0;
+  bool keep_values = false;   // the tensors of the arguments hold data already
+  int64_t work = 20'000'000;  // of a task's shapes: larger ones are reduced to this
   CompileOptions compile;
   TraceOptions trace;
 };
@@ -40,5 +43,13 @@ Result<Verdict> CompareCandidates(const std::filesystem::path& old_candidate,
                                   const std::filesystem::path& new_candidate,
                                   const std::vector<CallArgument>& arguments,
                                   const CompareOptions& options, const CompareTools& tools);
+
+// The same on every shape of a task that is not for timing, with the task's data. PyTorch draws
+// them; it does not judge.
+Result<Verdict> CompareOnTask(const std::filesystem::path& old_candidate,
+                              const std::filesystem::path& new_candidate, const Task& task,
+                              TaskDirection direction, const std::string& dtype,
+                              const CompareOptions& options, const CompareTools& tools,
+                              TaskStore& tasks);
 
 }  // namespace kernelsmith

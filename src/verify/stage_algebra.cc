@@ -15,7 +15,7 @@ constexpr uint64_t kFew = 64;  // elements: below, there is nothing to sum
 // Float inputs tried when the algebra differs, before we say that the effect is small.
 constexpr int kAttempts = 3;
 
-uint64_t Elements(const Subject& subject) {
+uint64_t Elements(const TracedShape& subject) {
   uint64_t count = 0;
   for (const TensorSpec& tensor : subject.task.tensors) {
     count += static_cast<uint64_t>(ElementCount(tensor.shape).value_or(0));
@@ -24,8 +24,8 @@ uint64_t Elements(const Subject& subject) {
 }
 
 // The dearest shape that is affordable, or the cheapest there is.
-Subject* Choose(const Verification& verification) {
-  Subject* best = nullptr;
+TracedShape* Choose(const Verification& verification) {
+  TracedShape* best = nullptr;
   for (const auto& each : verification.subjects) {
     if (each == nullptr || Elements(*each) < kFew) continue;
     if (best == nullptr) {
@@ -49,7 +49,7 @@ void TensorNames(const std::vector<TaskArgument>& arguments, std::vector<std::st
 }
 
 // Floats on which the difference shows. Nothing: the effect stays below `worst` scales.
-Status SearchCounterexample(Verification& verification, const Subject& subject, double* worst) {
+Status SearchCounterexample(Verification& verification, const TracedShape& subject, double* worst) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     for (const Recipe& recipe : Recipes()) {
       const uint64_t seed = verification.Secret(5000 + static_cast<uint64_t>(attempt) * 100 +
@@ -88,7 +88,7 @@ Status AlgebraStage(Verification& verification) {
     verification.note = "inconclusive: " + reason;
     return {};
   };
-  const Subject& subject = *Choose(verification);
+  const TracedShape& subject = *Choose(verification);
   const Result<std::string> ptx = verification.tools.compiler.CompileVisibleMath(
       verification.compiled, verification.options.compile);
   if (!ptx.ok()) return inconclusive(ptx.error().message());

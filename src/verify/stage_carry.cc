@@ -58,10 +58,9 @@ const Objection* FirstRefuting(const CaseOutcome& outcome) {
   return nullptr;
 }
 
-Status CheckCase(Verification& verification, const Subject& subject, const Plan& plan,
+Status CheckCase(Verification& verification, const TracedShape& subject, const Plan& plan,
                  const Case& sample) {
-  KS_TRY(const CaseOutcome outcome,
-         verification.JudgePlan(subject, plan, sample, &subject.seen, nullptr));
+  KS_TRY(const CaseOutcome outcome, verification.JudgePlan(subject, plan, sample, &subject.seen));
   const Objection* objection = FirstRefuting(outcome);
   if (objection == nullptr) return {};
   // Packed weights may stay as long as the weights do.
@@ -77,8 +76,7 @@ Status CheckCase(Verification& verification, const Subject& subject, const Plan&
     weights += (weights.empty() ? "" : ", ") + tensor.name;
   }
   if (!weights.empty()) {
-    KS_TRY(const CaseOutcome again,
-           verification.JudgePlan(subject, plan, sample, &same_weights, nullptr));
+    KS_TRY(const CaseOutcome again, verification.JudgePlan(subject, plan, sample, &same_weights));
     if (FirstRefuting(again) == nullptr) {
       verification.Note({.kind = "prepared_weights",
                          .message = fmt::format("what the first call makes of {} is kept: other "
@@ -97,7 +95,7 @@ Status CheckCase(Verification& verification, const Subject& subject, const Plan&
 }  // namespace
 
 Status CarryStage(Verification& verification) {
-  const Subject& subject = *verification.subjects[0];
+  const TracedShape& subject = *verification.subjects[0];
   const Plan plan = AfterEarlierCalls(subject.plan);
   verification.note = fmt::format("after {} calls with other data", kEarlierCalls);
   // Other data altogether, and the same but for a few elements, which a fingerprint would miss.

@@ -23,7 +23,7 @@ bool SameBytes(const std::vector<HostTensor>& a, const std::vector<HostTensor>& 
 }
 
 // A kernel that can be left out was put there for show.
-Status CheckKernels(Verification& verification, const Subject& subject, const Case& sample,
+Status CheckKernels(Verification& verification, const TracedShape& subject, const Case& sample,
                     const CaseOutcome& whole) {
   std::vector<size_t> launches;
   for (size_t i = 0; i < subject.plan.steps.size(); ++i) {
@@ -34,8 +34,7 @@ Status CheckKernels(Verification& verification, const Subject& subject, const Ca
     Plan without = subject.plan;
     const std::string name = KernelName(std::get<LaunchStep>(without.steps[i].action).kernel);
     without.steps.erase(without.steps.begin() + static_cast<ptrdiff_t>(i));
-    const Result<CaseOutcome> outcome =
-        verification.JudgePlan(subject, without, sample, nullptr, nullptr);
+    const Result<CaseOutcome> outcome = verification.JudgePlan(subject, without, sample);
     if (!outcome.ok() || outcome->run.failure) continue;
     if (SameBytes(outcome->run.outputs, whole.run.outputs) &&
         SameBytes(outcome->run.inputs, whole.run.inputs)) {
@@ -47,7 +46,7 @@ Status CheckKernels(Verification& verification, const Subject& subject, const Ca
 }
 
 // One input changed by a lot, everything else as it was: what ignores the input can't follow.
-Status CheckInput(Verification& verification, const Subject& subject, const std::string& name,
+Status CheckInput(Verification& verification, const TracedShape& subject, const std::string& name,
                   uint64_t seed) {
   HostTensor changed = subject.seen.values.at(name);
   Rng rng(seed);
@@ -85,7 +84,7 @@ Status CheckInput(Verification& verification, const Subject& subject, const std:
 }  // namespace
 
 Status DependenceStage(Verification& verification) {
-  const Subject& subject = *verification.subjects[0];
+  const TracedShape& subject = *verification.subjects[0];
   const Case seen{.seed = 3, .tensors = subject.seen};
   KS_TRY(const CaseOutcome whole, verification.Judge(subject, seen));
   KS_RETURN_IF_ERROR(CheckKernels(verification, subject, seen, whole));

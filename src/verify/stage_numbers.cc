@@ -6,13 +6,14 @@
 #include <thread>
 #include <tuple>
 
+#include "verify/stability.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
 namespace {
 
 struct Job {
-  Subject* subject = nullptr;
+  TracedShape* subject = nullptr;
   Case sample;
   std::optional<Result<CaseOutcome>> outcome;
 };
@@ -35,7 +36,7 @@ void RunJobs(const Verification& verification, std::vector<Job>& jobs) {
   for (std::future<void>& other : others) other.get();
 }
 
-uint64_t InputElements(const Subject& subject) {
+uint64_t InputElements(const TracedShape& subject) {
   uint64_t count = 0;
   for (const TensorSpec& tensor : subject.task.tensors) {
     count += static_cast<uint64_t>(ElementCount(tensor.shape).value_or(0));
@@ -44,7 +45,7 @@ uint64_t InputElements(const Subject& subject) {
 }
 
 // The same defect at the smallest configuration that shows it.
-Status Shrink(Verification& verification, Finding& finding, const Subject& found) {
+Status Shrink(Verification& verification, Finding& finding, const TracedShape& found) {
   if (!finding.counterexample ||
       verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
     return {};
@@ -52,20 +53,20 @@ Status Shrink(Verification& verification, Finding& finding, const Subject& found
   // Two smaller shapes at most: a refutation should come fast.
   constexpr size_t kTries = 2;
   const uint64_t size = InputElements(found);
-  std::vector<Subject*> smaller;
+  std::vector<TracedShape*> smaller;
   // What tracing says of a smaller shape is that shape's business, not this finding's.
   const Verdict before = verification.verdict;
   for (size_t i = 0; i < verification.configurations.size() && smaller.size() < kTries; ++i) {
-    const Result<Subject*> subject = verification.Prepare(i);
+    const Result<TracedShape*> subject = verification.Prepare(i);
     if (subject.ok() && *subject != nullptr && InputElements(**subject) < size) {
       smaller.push_back(*subject);
     }
   }
   verification.verdict = before;
-  std::sort(smaller.begin(), smaller.end(), [](const Subject* a, const Subject* b) {
+  std::sort(smaller.begin(), smaller.end(), [](const TracedShape* a, const TracedShape* b) {
     return InputElements(*a) < InputElements(*b);
   });
-  for (Subject* subject : smaller) {
+  for (TracedShape* subject : smaller) {
     const Counterexample& example = *finding.counterexample;
     KS_TRY(const std::optional<Case> sample,
            verification.MakeCase(*subject, example.inputs, example.seed));
@@ -82,7 +83,8 @@ Status Shrink(Verification& verification, Finding& finding, const Subject& found
 }
 
 // Adds what the jobs showed. Wrong on the task's own inputs is wrong; on mild ones if it is more
-// than rounding; on harsh ones it is instability, unless the options say that they decide.
+// than rounding; on harsh ones it is instability, unless the kernel's own rounding can't explain it
+// or the options say that they decide.
 Status Conclude(Verification& verification, std::vector<Job>& jobs) {
   const bool structured_decide =
       verification.options.policy.inputs == VerifyPolicy::Inputs::kStructured;
@@ -102,8 +104,11 @@ Status Conclude(Verification& verification, std::vector<Job>& jobs) {
         continue;
       }
       const bool fault = each.finding.kind != "wrong_value";
-      const bool decides =
-          task_inputs || structured_decide || fault || (!job.sample.harsh && each.gross);
+      bool decides = task_inputs || structured_decide || fault || (!job.sample.harsh && each.gross);
+      if (!decides && each.gross) {
+        KS_TRY(decides, ComputesSomethingElse(verification, *job.subject, job.sample));
+        if (decides) each.finding.message += ", more than any rounding in this kernel";
+      }
       if (decides) {
         KS_RETURN_IF_ERROR(Shrink(verification, each.finding, *job.subject));
         verification.Add(VerdictKind::kRefuted, std::move(each.finding));
@@ -125,7 +130,7 @@ Status Conclude(Verification& verification, std::vector<Job>& jobs) {
 // Structured inputs: every recipe at the cheapest shape that has something to sum, the others as
 // far as the budget goes.
 Status Structured(Verification& verification,
-                  const std::vector<std::pair<Subject*, uint64_t>>& by_cost,
+                  const std::vector<std::pair<TracedShape*, uint64_t>>& by_cost,
                   std::vector<std::string>* done) {
   uint64_t left = verification.options.structured_budget;
   uint64_t stream = 1000;
@@ -175,7 +180,7 @@ Status Structured(Verification& verification,
 }  // namespace
 
 Status NumbersStage(Verification& verification) {
-  std::vector<std::pair<Subject*, uint64_t>> by_cost;
+  std::vector<std::pair<TracedShape*, uint64_t>> by_cost;
   const auto run = [&](std::vector<Job>& jobs) -> Status {
     RunJobs(verification, jobs);
     KS_RETURN_IF_ERROR(Conclude(verification, jobs));
@@ -189,25 +194,22 @@ Status NumbersStage(Verification& verification) {
     }
     return {};
   };
+  // What needs no PyTorch comes first, so that a wrong candidate is refuted before it has started:
+  // the draws that the host code saw (wrong on these is wrong), then structured inputs.
   std::vector<Job> jobs;
-  KS_TRY(Subject * first, verification.Prepare(0));
-  for (int draw = 0; draw < verification.options.draws; ++draw) {
-    const auto stream = static_cast<uint64_t>(draw);
-    KS_TRY(std::optional<Case> sample,
-           verification.MakeCase(*first, "task", verification.Secret(stream)));
-    jobs.push_back({first, *std::move(sample), {}});
+  for (size_t i = 0; i < verification.configurations.size(); ++i) {
+    KS_TRY(TracedShape * subject, verification.Prepare(i));
+    if (subject == nullptr) return {};
+    if (i > 0) NotePlan(verification, subject->plan);
+    if (verification.Ended()) return {};
+    jobs.push_back({subject, Case{.seed = kSeenSeed, .tensors = subject->seen}, {}});
+    // The quick shape alone shows most of what is wrong.
+    if (i > 0) continue;
+    KS_RETURN_IF_ERROR(run(jobs));
+    if (verification.Ended()) return {};
+    jobs.clear();
   }
   KS_RETURN_IF_ERROR(run(jobs));
-  jobs.clear();
-  for (size_t i = 1; i < verification.configurations.size() && !verification.Ended(); ++i) {
-    KS_TRY(Subject * subject, verification.Prepare(i));
-    if (subject == nullptr) return {};
-    NotePlan(verification, subject->plan);
-    KS_TRY(std::optional<Case> sample,
-           verification.MakeCase(*subject, "task", verification.Secret(100 + i)));
-    jobs.push_back({subject, *std::move(sample), {}});
-  }
-  if (!verification.Ended()) KS_RETURN_IF_ERROR(run(jobs));
   if (verification.Ended()) return {};
   // A shape with a handful of elements has no sums and no neighbours: it comes last.
   constexpr uint64_t kFew = 64;
@@ -220,6 +222,20 @@ Status NumbersStage(Verification& verification) {
   });
   std::vector<std::string> recipes;
   KS_RETURN_IF_ERROR(Structured(verification, by_cost, &recipes));
+  if (verification.Ended()) return {};
+  // PyTorch's own draws from secret seeds.
+  jobs.clear();
+  for (size_t i = 0; i < verification.configurations.size(); ++i) {
+    KS_TRY(TracedShape * subject, verification.Prepare(i));
+    const auto draws = static_cast<uint64_t>(i == 0 ? verification.options.draws : 1);
+    for (uint64_t draw = 0; draw < draws; ++draw) {
+      KS_TRY(std::optional<Case> sample,
+             verification.MakeCase(*subject, "task", verification.Secret(i == 0 ? draw : 100 + i)));
+      jobs.push_back({subject, *std::move(sample), {}});
+    }
+  }
+  KS_RETURN_IF_ERROR(run(jobs));
+  if (verification.Ended()) return {};
   verification.note =
       fmt::format("{} shapes, {} kinds of structured inputs", by_cost.size(), recipes.size());
   return {};

@@ -124,7 +124,7 @@ Status PlanStage(Verification& verification) {
     return InvalidInput(fmt::format("task {} has no {} configuration", verification.task.name,
                                     Name(verification.options.direction)));
   }
-  KS_TRY(const Subject* subject, verification.Prepare(0));
+  KS_TRY(const TracedShape* subject, verification.Prepare(0));
   if (subject == nullptr) return {};
   NotePlan(verification, subject->plan);
   CheckOutputs(verification, subject->plan);

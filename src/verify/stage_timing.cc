@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
+#include "support/rng.h"
 #include "tensor/tensor.h"
 #include "verify/arguments.h"
+#include "verify/path_coverage.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
@@ -15,8 +18,16 @@ namespace {
 // Tensors of the arguments in all: what two traced children can take without slowing a verdict
 // down.
 constexpr uint64_t kMaxBytes = uint64_t{192} << 20;
-// Blocks of each launch that run. A block of a timing shape is as dear as a whole quick shape.
-constexpr uint32_t kBlocks = 4;
+// Blocks of a launch that run. A block of a timing shape is as dear as a whole quick shape.
+constexpr uint64_t kBlocks = 4;
+// Threads of a plan that runs as a whole: a second or two of the interpreter.
+constexpr uint64_t kWholeThreads = 1 << 18;
+// Instructions of lanes that compiled code does in a second or two.
+constexpr double kWholeInstructions = 2e9;
+// Operations of a task that src/graph evaluates in a tenth of a second.
+constexpr int64_t kCheapWork = 4'000'000;
+// The same within seconds: still sooner than PyTorch has started.
+constexpr int64_t kPossibleWork = 400'000'000;
 // PyTorch's error stands in for the magnitude here (evaluating it at this size would take longer
 // than the kernel), so sums get more room: half precision is a hundred times beyond it.
 constexpr double kSampledLimit = 8 * kLimit;
@@ -48,6 +59,15 @@ CaseTensors Tiled(const TaskGraph& graph, const CaseTensors& small) {
   return tiled;
 }
 
+// The same values from another place on: those at hand when the host code was traced are not where
+// they were.
+void Rotate(HostTensor& tensor, Rng& rng) {
+  if (tensor.count() < 2) return;
+  const auto by = static_cast<ptrdiff_t>(rng.Below(static_cast<uint64_t>(tensor.count())) *
+                                         static_cast<uint64_t>(SizeOf(tensor.dtype)));
+  std::rotate(tensor.bytes.begin(), tensor.bytes.begin() + by, tensor.bytes.end());
+}
+
 std::set<std::string> Kernels(const Plan& plan) {
   std::set<std::string> names;
   for (const PlanStep& step : plan.steps) {
@@ -56,61 +76,198 @@ std::set<std::string> Kernels(const Plan& plan) {
   return names;
 }
 
-// The first blocks of the plan's only launch. Nothing: the plan is more than that, or its kernel
-// asks for the size of its grid and would do the work of the others.
-std::optional<Plan> FirstBlocks(const Plan& plan, const std::string& ptx) {
-  Plan part = plan;
-  LaunchStep* only = nullptr;
-  for (PlanStep& step : part.steps) {
-    if (auto* launch = std::get_if<LaunchStep>(&step.action)) {
-      if (only != nullptr) return std::nullopt;
-      only = launch;
-    } else if (std::holds_alternative<LibraryStep>(step.action)) {
-      return std::nullopt;
+// Blocks of one launch that run: the first, the last, and some between.
+std::vector<uint64_t> SampleBlocks(const LaunchStep& launch, Rng& rng) {
+  const uint64_t count = launch.grid.Count();
+  std::set<uint64_t> blocks = {0, count - 1};
+  while (blocks.size() < std::min<uint64_t>(kBlocks, count)) blocks.insert(rng.Below(count));
+  return {blocks.begin(), blocks.end()};
+}
+
+// Work of a plan at this size.
+struct Part {
+  std::vector<uint64_t> blocks;  // of the only launch that run; none: all
+  bool possible = true;  // a launch with other work before it needs all of that work's results
+
+  bool whole() const { return blocks.empty(); }
+};
+
+// True if blocks may wait for one another or add up what they write: then none can be left out.
+bool WorkTogether(const std::string& ptx, const std::string& kernel) {
+  std::string_view code = ptx;
+  // Functions may be called from anywhere; without them the kernel's own code is enough.
+  if (code.find(".func ") == std::string_view::npos) {
+    const size_t begin = code.find(".entry " + kernel);
+    if (begin == std::string_view::npos) return true;
+    const size_t end = code.find(".entry ", begin + 7);
+    code = code.substr(begin, end == std::string_view::npos ? end : end - begin);
+  }
+  for (const char* word :
+       {"\tatom.", " atom.", "\tred.", " red.", ".volatile", ".acquire", ".relaxed"}) {
+    if (code.find(word) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// A launch alone may be run in part: what its blocks write can be judged by itself. One that reads
+// what others made needs all of them, so such plans run as a whole if they are small enough.
+Part Choose(const Plan& plan, const std::string& ptx, Rng& rng) {
+  Part part;
+  size_t launches = 0;
+  uint64_t threads = 0;
+  for (const PlanStep& step : plan.steps) {
+    if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
+      ++launches;
+      threads += launch->grid.Count() * launch->block.Count();
+    }
+    // A library call at this size takes as long as PyTorch does.
+    if (std::holds_alternative<LibraryStep>(step.action)) part.possible = false;
+  }
+  if (launches != 1 || !plan.preparation.empty()) {
+    part.possible &= threads <= kWholeThreads;
+    return part;
+  }
+  for (const PlanStep& step : plan.steps) {
+    const auto* launch = std::get_if<LaunchStep>(&step.action);
+    if (launch == nullptr) continue;
+    if (launch->cooperative || launch->cluster.Count() > 1 || WorkTogether(ptx, launch->kernel)) {
+      part.possible &= threads <= kWholeThreads;
+    } else if (launch->grid.Count() > kBlocks) {
+      part.blocks = SampleBlocks(*launch, rng);
     }
   }
-  if (only == nullptr || only->cooperative) return std::nullopt;
-  const size_t at = ptx.find(".entry " + only->kernel);
-  if (at == std::string::npos) return std::nullopt;
-  const size_t end = ptx.find(".entry ", at + 7);
-  if (ptx.substr(at, end == std::string::npos ? end : end - at).find("%nctaid") !=
-      std::string::npos) {
-    return std::nullopt;
-  }
-  only->grid.x = std::min(only->grid.x, kBlocks);
-  only->grid.y = std::min(only->grid.y, 1U);
-  only->grid.z = std::min(only->grid.z, 1U);
   return part;
 }
 
-// What the blocks wrote, against PyTorch at the same shape.
-Status CheckSample(Verification& verification, Subject& subject, const Plan& part) {
-  const uint64_t seed = verification.Secret(4000);
-  KS_TRY(const TaskCase drawn,
-         verification.tools.tasks.Evaluate(verification.task, subject.request, seed));
-  KS_TRY(const CaseTensors values, ReadCase(drawn));
-  KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(subject.task, values));
-  KS_TRY(const RunOutcome run,
-         verification.tools.device.Run({.plan = &part,
-                                        .ptx = verification.compiled.ptx,
-                                        .ptx_name = verification.compiled.ptx_path.string(),
-                                        .inputs = FlattenTensors(arguments),
-                                        .preparation_inputs = {},
-                                        .poison_seed = seed | 1}));
-  if (run.failure) {
-    verification.Add(
-        VerdictKind::kRefuted,
-        {.kind = run.failure->fault ? Word(vgpu::FaultKindName(run.failure->fault->kind))
-                                    : "launch_error",
-         .message = run.failure->message});
+// Runs a part of the blocks and hears of nothing.
+class SampleObserver final : public vgpu::Observer {
+ public:
+  explicit SampleObserver(const std::vector<uint64_t>& blocks) : blocks_(blocks) {}
+  uint32_t interests() const override { return 0; }
+  vgpu::BlockChoice ChooseBlocks(const vgpu::LaunchInfo&) override {
+    return {.blocks = blocks_, .run_others = false};
+  }
+
+ private:
+  const std::vector<uint64_t>& blocks_;
+};
+
+class TimingJudge {
+ public:
+  TimingJudge(Verification& verification, TracedShape& subject, const Plan& plan, Part part)
+      : verification_(verification), subject_(subject), plan_(plan), part_(std::move(part)) {}
+
+  // Ways that the blocks take on `values` and that no judged shape took. Nothing: the run failed,
+  // and the verdict says so.
+  Result<std::optional<std::vector<PathCoverage::Way>>> NewWays(const CaseTensors& values) {
+    PathCoverage known;
+    for (const auto& each : verification_.subjects) {
+      if (each == nullptr) continue;
+      const Case sample{.seed = kSeenSeed, .tensors = each->seen};
+      KS_RETURN_IF_ERROR(verification_.Judge(*each, sample, {.observer = &known}));
+    }
+    PathCoverage here;
+    here.SetSample(part_.blocks);
+    KS_TRY(const RunOutcome run, Run(values, verification_.Secret(4001), &here));
+    if (Failed(run)) return std::optional<std::vector<PathCoverage::Way>>();
+    for (const RunLaunch& launch : run.launches) {
+      const auto& step = std::get<LaunchStep>(plan_.steps[launch.step].action);
+      const double share = static_cast<double>(step.grid.Count()) /
+                           static_cast<double>(std::max<uint64_t>(launch.statistics.blocks, 1));
+      instructions_ += share * static_cast<double>(launch.statistics.lane_instructions);
+    }
+    return std::optional(here.Beyond(known));
+  }
+
+  // After NewWays: if all blocks can run, they do from now on.
+  bool TakeWhole() {
+    if (!part_.whole() && instructions_ > kWholeInstructions) return false;
+    part_ = {};
+    return true;
+  }
+
+  // All blocks together must write all results.
+  Status Written(const CaseTensors& values) {
+    // A result may be equal to its poison by chance, but not twice.
+    KS_TRY(const RunOutcome run, Run(values, verification_.Secret(4003), nullptr));
+    if (Failed(run) || Missing(run).empty()) return {};
+    KS_TRY(const RunOutcome again, Run(values, verification_.Secret(4004), nullptr));
+    for (const auto& [output, element] : Missing(again)) {
+      if (!run.unwritten[output][element]) continue;
+      verification_.Add(
+          VerdictKind::kRefuted,
+          {.kind = "unwritten",
+           .message = fmt::format("element [{}] of {} is never written at the timing shape {}",
+                                  fmt::join(IndexOf(element, run.outputs[output].shape), ", "),
+                                  subject_.task.results[output], Shape())});
+      return {};
+    }
     return {};
   }
-  uint64_t judged = 0;
-  for (size_t i = 0; i < run.outputs.size() && i < subject.task.results.size(); ++i) {
-    const std::string& name = subject.task.results[i];
+
+  // What the blocks write, against the oracle at the same shape.
+  // `replayable`: they are PyTorch's draw with that seed.
+  Status Numbers(const CaseTensors& values, uint64_t seed, const std::string& why,
+                 bool replayable) {
+    KS_TRY(const RunOutcome run, Run(values, seed, nullptr));
+    if (Failed(run)) return {};
+    uint64_t judged = 0;
+    for (size_t i = 0; i < run.outputs.size() && i < subject_.task.results.size(); ++i) {
+      if (!Compare(values, run, i, seed, why, replayable, &judged)) return {};
+    }
+    verification_.note += fmt::format("; {} elements of {} are right", judged,
+                                      part_.whole() ? "the results" : "a sample of its blocks");
+    return {};
+  }
+
+ private:
+  // Outputs and elements that still hold their poison.
+  static std::vector<std::pair<size_t, size_t>> Missing(const RunOutcome& run) {
+    std::vector<std::pair<size_t, size_t>> missing;
+    for (size_t i = 0; i < run.unwritten.size(); ++i) {
+      for (size_t k = 0; k < run.unwritten[i].size(); ++k) {
+        if (run.unwritten[i][k]) missing.emplace_back(i, k);
+      }
+    }
+    return missing;
+  }
+
+  Result<RunOutcome> Run(const CaseTensors& values, uint64_t seed, vgpu::Observer* observer) {
+    KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(subject_.task, values));
+    SampleObserver sample(part_.blocks);
+    if (observer == nullptr && !part_.whole()) observer = &sample;
+    return verification_.tools.device.Run({.plan = &plan_,
+                                           .ptx = verification_.compiled.ptx,
+                                           .ptx_name = verification_.compiled.ptx_path.string(),
+                                           .inputs = FlattenTensors(arguments),
+                                           .preparation_inputs = {},
+                                           .poison_seed = seed | 1,
+                                           .observer = observer});
+  }
+
+  bool Failed(const RunOutcome& run) {
+    if (!run.failure) return false;
+    const auto& fault = run.failure->fault;
+    verification_.Add(
+        fault && fault->kind == vgpu::FaultKind::kNoProgress ? VerdictKind::kInconclusive
+                                                             : VerdictKind::kRefuted,
+        {.kind = fault ? Word(vgpu::FaultKindName(fault->kind)) : "launch_error",
+         .message = fmt::format("at the timing shape {}: {}", Shape(), run.failure->message),
+         .where = !fault                       ? SourceLocation{}
+                  : fault->source.file.empty() ? fault->ptx
+                                               : fault->source});
+    return true;
+  }
+
+  std::string Shape() const { return subject_.request.configuration.name; }
+
+  // False: wrong.
+  bool Compare(const CaseTensors& values, const RunOutcome& run, size_t i, uint64_t seed,
+               const std::string& why, bool replayable, uint64_t* judged) {
+    const std::string& name = subject_.task.results[i];
     const HostTensor& torch = values.values.at(name);
     const HostTensor& exact = values.expected.at(name);
-    if (run.outputs[i].shape != torch.shape || !IsFloat(torch.dtype)) continue;
+    if (run.outputs[i].shape != torch.shape || !IsFloat(torch.dtype)) return true;
     ExpectedOutput expected{.name = name, .dtype = torch.dtype, .shape = torch.shape};
     std::vector<double> got;
     std::vector<int64_t> places;
@@ -121,34 +278,54 @@ Status CheckSample(Verification& verification, Subject& subject, const Plan& par
       got.push_back(run.outputs[i].at(k));
       places.push_back(k);
     }
-    OutputReference reference = expected.Reference(verification.AllowedEpsilon());
+    *judged += got.size();
+    OutputReference reference = expected.Reference(verification_.AllowedEpsilon());
     reference.row = 0;
     const NumericComparison numbers = CompareNumbers(got, reference);
-    judged += got.size();
-    if (numbers.worst <= kSampledLimit) continue;
-    verification.Add(
-        VerdictKind::kRefuted,
-        {.kind = "wrong_value",
-         .message = fmt::format("{} is off by {:.3g} times what rounding explains at the timing "
-                                "shape {}, where kernel {} runs that smaller shapes do not use",
-                                name, numbers.worst / kLimit, subject.request.configuration.name,
-                                KernelName(*Kernels(part).begin())),
-         .counterexample = Counterexample{
-             .configuration = subject.request.configuration.name,
-             .values = subject.request.configuration.values,
-             .inputs = "task",
-             .seed = seed,
-             .output = name,
-             .index = IndexOf(static_cast<size_t>(places[numbers.worst_index]), torch.shape),
-             .expected = numbers.expected,
-             .got = numbers.got,
-             .scales = numbers.worst,
-             .wrong = numbers.wrong,
-             .elements = numbers.elements}});
-    return {};
+    if (numbers.worst <= kSampledLimit) return true;
+    const std::vector<int64_t> index =
+        IndexOf(static_cast<size_t>(places[numbers.worst_index]), torch.shape);
+    Finding finding{
+        .kind = "wrong_value",
+        .message = fmt::format("{} is off by {:.3g} times what rounding explains at the timing "
+                               "shape {}{} (element [{}]: expected {:.9g}, got {:.9g})",
+                               name, numbers.worst / kLimit, Shape(), why, fmt::join(index, ", "),
+                               numbers.expected, numbers.got)};
+    if (replayable) {
+      finding.counterexample = Counterexample{.configuration = Shape(),
+                                              .values = subject_.request.configuration.values,
+                                              .inputs = "task",
+                                              .seed = seed,
+                                              .output = name,
+                                              .index = index,
+                                              .expected = numbers.expected,
+                                              .got = numbers.got,
+                                              .scales = numbers.worst,
+                                              .wrong = numbers.wrong,
+                                              .elements = numbers.elements};
+    }
+    verification_.Add(VerdictKind::kRefuted, std::move(finding));
+    return false;
   }
-  verification.note += fmt::format("; {} elements of a part of its grid are right", judged);
-  return {};
+
+  Verification& verification_;
+  TracedShape& subject_;
+  const Plan& plan_;
+  Part part_;
+  double instructions_ = 0;  // of lanes, if all blocks ran
+};
+
+std::string Describe(const std::vector<PathCoverage::Way>& ways) {
+  std::vector<std::string> places;
+  for (const PathCoverage::Way& way : ways) {
+    if (places.size() == 3) break;
+    places.push_back(way.where.line > 0
+                         ? fmt::format("{}:{}",
+                                       std::filesystem::path(way.where.file).filename().string(),
+                                       way.where.line)
+                         : KernelName(way.function));
+  }
+  return fmt::format("{}{}", fmt::join(places, ", "), ways.size() > 3 ? " and others" : "");
 }
 
 }  // namespace
@@ -160,7 +337,7 @@ Status TimingStage(Verification& verification) {
     return {};
   }
   // The largest timing shape that fits.
-  Subject subject;
+  TracedShape subject;
   uint64_t largest = 0;
   for (const TaskConfiguration& each :
        verification.task.Configurations(verification.options.direction)) {
@@ -211,6 +388,9 @@ Status TimingStage(Verification& verification) {
   }
   NotePlan(verification, *traced.plan);
   if (verification.Ended()) return {};
+  const std::string shape = subject.request.configuration.name;
+  Rng rng(verification.Secret(4002));
+  const Part part = Choose(*traced.plan, verification.compiled.ptx, rng);
   std::set<std::string> judged;
   for (const auto& each : verification.subjects) {
     if (each != nullptr) judged.merge(Kernels(each->plan));
@@ -219,21 +399,86 @@ Status TimingStage(Verification& verification) {
   for (const std::string& kernel : Kernels(*traced.plan)) {
     if (!judged.contains(kernel)) fresh.push_back(KernelName(kernel));
   }
-  verification.note =
-      fmt::format("{}: {}", subject.request.configuration.name,
-                  fresh.empty() ? "the kernels of the smaller shapes" : "runs kernels of its own");
-  if (fresh.empty()) return {};
-  const std::optional<Plan> part = FirstBlocks(*traced.plan, verification.compiled.ptx);
-  if (!part) {
-    verification.Add(
-        VerdictKind::kInconclusive,
-        {.kind = "not_judged",
-         .message = fmt::format("kernel {} runs at the timing shape {} only, which is "
-                                "too large to be judged here",
-                                fmt::join(fresh, ", "), subject.request.configuration.name)});
+  const auto not_judged = [&](const std::string& what, const std::string& reason) {
+    verification.Add(VerdictKind::kInconclusive,
+                     {.kind = "not_judged",
+                      .message = fmt::format("{} at the timing shape {} only, which could not be "
+                                             "judged: {}",
+                                             what, shape, reason)});
+    return Status();
+  };
+  if (!part.possible) {
+    if (!fresh.empty()) {
+      return not_judged(fmt::format("kernel {} runs", fmt::join(fresh, ", ")), "it is too large");
+    }
+    verification.note = fmt::format("{}: the kernels of the smaller shapes; not run", shape);
     return {};
   }
-  return CheckSample(verification, subject, *part);
+  TimingJudge judge(verification, subject, *traced.plan, part);
+  // Integers of a small draw, over and over, may be none that this shape allows.
+  const bool floats = std::all_of(tiled.values.begin(), tiled.values.end(),
+                                  [](const auto& each) { return IsFloat(each.second.dtype); });
+  if (!floats && fresh.empty()) {
+    verification.note = fmt::format("{}: the kernels of the smaller shapes; not run", shape);
+    return {};
+  }
+  std::optional<std::vector<PathCoverage::Way>> ways = std::vector<PathCoverage::Way>();
+  if (floats) {
+    KS_TRY(ways, judge.NewWays(tiled));
+  }
+  if (!ways) return {};
+  verification.note =
+      fmt::format("{}: {}", shape,
+                  !fresh.empty()  ? "runs kernels of its own"
+                  : ways->empty() ? "takes the ways of the smaller shapes"
+                                  : "takes ways of its own (" + Describe(*ways) + ")");
+  if (floats && judge.TakeWhole()) {
+    KS_RETURN_IF_ERROR(judge.Written(tiled));
+    if (verification.Ended()) return {};
+    verification.note += "; all blocks ran";
+  }
+  // Numbers always where they are cheap: a size may also enter by arithmetic alone.
+  const bool found = !fresh.empty() || !ways->empty();
+  KS_TRY(const TaskConfiguration reduced,
+         verification.tools.tasks.Reduce(verification.task, subject.request,
+                                         found ? kPossibleWork : kCheapWork));
+  const bool here = reduced.values == subject.request.configuration.values;
+  if (!found && !here) return {};
+  const std::string why = !fresh.empty()
+                              ? fmt::format(", where kernel {} runs that smaller shapes do not use",
+                                            fmt::join(fresh, ", "))
+                          : !ways->empty() ? ", where it goes ways of its own: " + Describe(*ways)
+                                           : "";
+  const uint64_t seed = verification.Secret(4000);
+  const TracedShape& quick = *verification.subjects[0];
+  if (here && floats && quick.seen_is_right &&
+      quick.task.tensors.size() == subject.graph.placeholders.size()) {
+    Rng order(seed);
+    CaseTensors mixed = tiled;
+    for (auto& [name, tensor] : mixed.values) {
+      if (IsFloat(tensor.dtype)) Rotate(tensor, order);
+    }
+    Result<CaseTensors> expected = EvaluateHere(subject.graph, std::move(mixed.values));
+    if (expected.ok()) return judge.Numbers(*expected, seed, why, /*replayable=*/false);
+  }
+  if (fresh.empty()) {
+    if (!ways->empty()) {
+      verification.Warn({.kind = "not_judged",
+                         .message = fmt::format("code at {} runs at the timing shape {} and at no "
+                                                "shape that was judged",
+                                                Describe(*ways), shape),
+                         .where = ways->front().where});
+    }
+    return {};
+  }
+  Result<TaskCase> drawn =
+      verification.tools.tasks.Evaluate(verification.task, subject.request, seed);
+  if (!drawn.ok()) {
+    return not_judged(fmt::format("kernel {} runs", fmt::join(fresh, ", ")),
+                      drawn.error().message());
+  }
+  KS_TRY(const CaseTensors values, ReadCase(*drawn));
+  return judge.Numbers(values, seed, why, /*replayable=*/true);
 }
 
 }  // namespace kernelsmith

@@ -44,9 +44,10 @@ std::string Numbers(const Proof& proof) {
     if (row.inputs == "task") worst = std::max(worst, row.worst);
   }
   return fmt::format(
-      "  numbers: {} elements over {} shapes and {} kinds of inputs, worst error "
-      "{:.2g} of {:g}\n",
-      elements, configurations.size(), inputs.size(), worst, kLimit);
+      "  numbers: {} elements over {} shape{} and {} kinds of inputs, worst error {:.2g} % of "
+      "what rounding explains\n",
+      elements, configurations.size(), configurations.size() == 1 ? "" : "s", inputs.size(),
+      100 * worst / kLimit);
 }
 
 std::string Algebra(const AlgebraProof& algebra) {
@@ -55,7 +56,7 @@ std::string Algebra(const AlgebraProof& algebra) {
     return fmt::format("  algebra: {}: {}\n", algebra.outcome, EscapeForTerminal(algebra.reason));
   }
   return fmt::format("  algebra: equal to PyTorch's graph, {} elements, {}\n", algebra.proved,
-                     algebra.bound == "heuristic" ? std::string("heuristic (no error bound holds)")
+                     algebra.bound == "heuristic" ? std::string("heuristic: no bound is proved")
                                                   : "error probability " + algebra.bound);
 }
 
@@ -100,6 +101,14 @@ std::string ToText(const Verdict& verdict, bool color) {
   if (!verdict.libraries.empty()) {
     text += fmt::format("  delegated to libraries: {}\n",
                         EscapeForTerminal(fmt::format("{}", fmt::join(verdict.libraries, ", "))));
+  }
+  if (verdict.kind == VerdictKind::kInconclusive || verdict.kind == VerdictKind::kUnsupported) {
+    // How far it came: what was shown before counts for something.
+    std::vector<std::string> passed;
+    for (const StageReport& stage : verdict.stages) {
+      if (stage.outcome == "passed") passed.push_back(stage.name);
+    }
+    if (!passed.empty()) text += fmt::format("  passed before: {}\n", fmt::join(passed, ", "));
   }
   return text + fmt::format("  {:.2f} s, seed {}\n", verdict.seconds, verdict.seed);
 }

@@ -135,9 +135,9 @@ double Verification::AllowedEpsilon() const {
   return 0;
 }
 
-Result<Subject*> Verification::Prepare(size_t configuration) {
+Result<TracedShape*> Verification::Prepare(size_t configuration) {
   if (subjects.size() < configurations.size()) subjects.resize(configurations.size());
-  std::unique_ptr<Subject>& slot = subjects[configuration];
+  std::unique_ptr<TracedShape>& slot = subjects[configuration];
   if (slot != nullptr) return slot.get();
   TaskRequest request{.direction = options.direction,
                       .configuration = configurations[configuration],
@@ -149,12 +149,12 @@ Result<Subject*> Verification::Prepare(size_t configuration) {
   return slot.get();
 }
 
-Result<std::unique_ptr<Subject>> Verification::PrepareRequest(TaskRequest request) {
-  auto subject = std::make_unique<Subject>();
+Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest request) {
+  auto subject = std::make_unique<TracedShape>();
   subject->request = std::move(request);
   KS_TRY(subject->task, tools.tasks.Export(task, subject->request));
   KS_TRY(subject->graph, ReadGraph(subject->task.file));
-  KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, subject->request, /*seed=*/2));
+  KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, subject->request, kSeenSeed));
   KS_TRY(subject->seen, ReadCase(sample));
   subject->seen_is_right = AgreesWithTorch(subject->graph, subject->seen);
   KS_TRY(const std::vector<CallArgument> arguments,
@@ -164,6 +164,14 @@ Result<std::unique_ptr<Subject>> Verification::PrepareRequest(TaskRequest reques
   trace.results = ResultTensors(subject->task, subject->seen);
   KS_TRY(TraceOutcome traced, Trace(compiled, arguments, trace, tools.processes));
   for (const HostFinding& finding : traced.findings) {
+    if (finding.kind == HostFinding::Kind::kClearedLaunchError) {
+      subject->failed_launch = finding.message;
+      Note({.kind = "failed_launch",
+            .message = fmt::format("a launch failed ({}) and the host code cleared the error",
+                                   finding.message),
+            .where = finding.where});
+      continue;
+    }
     Add(Refutes(finding.kind) ? VerdictKind::kRefuted : VerdictKind::kUnsupported,
         {.kind = Word(Name(finding.kind)), .message = finding.message, .where = finding.where});
   }
@@ -171,7 +179,7 @@ Result<std::unique_ptr<Subject>> Verification::PrepareRequest(TaskRequest reques
     if (traced.findings.empty()) {
       Add(VerdictKind::kInconclusive, {.kind = "no_plan", .message = "the host code has no plan"});
     }
-    return std::unique_ptr<Subject>();
+    return std::unique_ptr<TracedShape>();
   }
   subject->plan = *std::move(traced.plan);
   for (const CallArgument* argument : FlattenTensors(arguments)) {
@@ -185,7 +193,7 @@ Result<std::unique_ptr<Subject>> Verification::PrepareRequest(TaskRequest reques
   return subject;
 }
 
-std::vector<InputTensor> Verification::Inputs(const Subject& subject) const {
+std::vector<InputTensor> Verification::Inputs(const TracedShape& subject) const {
   std::vector<InputTensor> inputs;
   for (const TensorSpec& tensor : subject.task.tensors) {
     inputs.push_back({.name = tensor.name, .fixed = false});
@@ -193,7 +201,7 @@ std::vector<InputTensor> Verification::Inputs(const Subject& subject) const {
   return inputs;
 }
 
-Result<std::optional<Case>> Verification::MakeCase(const Subject& subject,
+Result<std::optional<Case>> Verification::MakeCase(const TracedShape& subject,
                                                    const std::string& inputs, uint64_t seed) {
   if (inputs == "task") {
     KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, subject.request, seed));
@@ -213,7 +221,7 @@ Result<std::optional<Case>> Verification::MakeCase(const Subject& subject,
   return made;
 }
 
-Result<std::optional<Case>> Verification::MakeCaseOf(const Subject& subject, TensorMap values,
+Result<std::optional<Case>> Verification::MakeCaseOf(const TracedShape& subject, TensorMap values,
                                                      const std::string& inputs, uint64_t seed) {
   Case made{.inputs = inputs, .seed = seed};
   // Arguments that the graph computes from others (what a forward pass saved) can't be chosen.

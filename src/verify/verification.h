@@ -13,8 +13,11 @@
 
 namespace kernelsmith {
 
+// Of the draw that the host code sees: `seen` of every subject. Secret ones are never this.
+inline constexpr uint64_t kSeenSeed = 2;
+
 // One configuration of the task, and the candidate's plan for it.
-struct Subject {
+struct TracedShape {
   TaskRequest request;
   TaskGraph task;
   Graph graph;
@@ -23,6 +26,7 @@ struct Subject {
   CaseTensors seen;
   bool seen_is_right = false;  // src/graph gives what PyTorch gave on `seen`
   Plan plan;
+  std::string failed_launch;       // the error of a launch that is missing in the plan; empty: none
   uint64_t lane_instructions = 0;  // of one run; 0: not known yet
   std::vector<double> usual_rms;   // of the results and mutated arguments, on `seen`
   // Arguments whose packed form may stay from an earlier call: weights, by position.
@@ -45,6 +49,13 @@ struct Objection {
   bool gross = false;  // of a wrong value: more than rounding could make
 };
 
+// Who looks on while a plan runs.
+struct Watchers {
+  vgpu::Observer* observer = nullptr;
+  StepObserver* steps = nullptr;
+  bool preparation = false;  // they see the preparation as well
+};
+
 struct CaseOutcome {
   std::vector<Objection> objections;
   std::vector<NumbersChecked> numbers;
@@ -65,7 +76,7 @@ class Verification {
   CompiledCandidate compiled;
   std::vector<TaskConfiguration> configurations;  // quick ones first; stage plan fills it
   // The configurations prepared so far, by number; empty slots are not prepared yet.
-  std::vector<std::unique_ptr<Subject>> subjects;
+  std::vector<std::unique_ptr<TracedShape>> subjects;
   std::string stage;     // that runs
   std::string note;      // what the stage did, for its report
   bool skipped = false;  // the stage did nothing; the note says why
@@ -78,26 +89,27 @@ class Verification {
 
   // Exports, draws and traces the configuration; adds what the tracer finds. Null: no plan, and the
   // verdict says why.
-  Result<Subject*> Prepare(size_t configuration);
+  Result<TracedShape*> Prepare(size_t configuration);
   // The same for a configuration that is not in the list (smaller, larger).
-  Result<std::unique_ptr<Subject>> PrepareRequest(TaskRequest request);
+  Result<std::unique_ptr<TracedShape>> PrepareRequest(TaskRequest request);
 
   // A draw of the task by PyTorch, or of a recipe. Nothing: PyTorch has no finite answer there.
-  Result<std::optional<Case>> MakeCase(const Subject& subject, const std::string& inputs,
+  Result<std::optional<Case>> MakeCase(const TracedShape& subject, const std::string& inputs,
                                        uint64_t seed);
   // With these values for the placeholders.
-  Result<std::optional<Case>> MakeCaseOf(const Subject& subject, TensorMap values,
+  Result<std::optional<Case>> MakeCaseOf(const TracedShape& subject, TensorMap values,
                                          const std::string& inputs, uint64_t seed);
 
   // Runs the plan on the case and compares all that came out. Safe to call from several threads.
-  Result<CaseOutcome> Judge(const Subject& subject, const Case& sample,
-                            vgpu::Observer* observer = nullptr) const;
-  Result<CaseOutcome> JudgePlan(const Subject& subject, const Plan& plan, const Case& sample,
-                                const CaseTensors* earlier, vgpu::Observer* observer) const;
+  Result<CaseOutcome> Judge(const TracedShape& subject, const Case& sample,
+                            const Watchers& watchers = {}) const;
+  Result<CaseOutcome> JudgePlan(const TracedShape& subject, const Plan& plan, const Case& sample,
+                                const CaseTensors* earlier = nullptr,
+                                const Watchers& watchers = {}) const;
 
   uint64_t Secret(uint64_t stream) const;  // seeds of data
   double AllowedEpsilon() const;           // by --precision; 0: the dtype's own
-  std::vector<InputTensor> Inputs(const Subject& subject) const;
+  std::vector<InputTensor> Inputs(const TracedShape& subject) const;
 
  private:
   void Tell(Finding finding, Weight weight);

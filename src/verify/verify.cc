@@ -68,7 +68,8 @@ Result<Verdict> Replay(const Task& task, const std::filesystem::path& candidate,
   TaskRequest request{.direction = options.direction, .configuration = {}, .dtype = options.dtype};
   request.configuration.values = example.values;
   request.configuration.name = example.configuration;
-  KS_TRY(const std::unique_ptr<Subject> subject, verification.PrepareRequest(std::move(request)));
+  KS_TRY(const std::unique_ptr<TracedShape> subject,
+         verification.PrepareRequest(std::move(request)));
   if (subject != nullptr) {
     KS_TRY(const std::optional<Case> sample,
            verification.MakeCase(*subject, example.inputs, example.seed));

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "vgpu/shared_garbage.h"
+
 namespace kernelsmith::vgpu {
 
 namespace {
@@ -28,6 +30,7 @@ Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
       blocks_(launch.request.grid.Count() / launch.request.cluster.Count(),
               launch.request.schedule),
       warps_((launch.request.block.Count() + kWarpSize - 1) / kWarpSize, launch.request.schedule) {
+  garbage_ = SharedGarbageOf(launch.request.module, launch.shared_bytes);
   if (compiled == nullptr) return;
   // Neighbours share cache lines and pages: each thread takes a piece of the grid. Enough of them
   // for balance.
@@ -184,13 +187,14 @@ void Runner::Begin(Block& block, uint64_t number) {
                  static_cast<uint32_t>(number / grid.x % grid.y),
                  static_cast<uint32_t>(number / grid.x / grid.y)};
   block.threads = static_cast<uint32_t>(launch_.request.block.Count());
-  // Shared memory begins as 0 for the same reason as registers do.
+  // Shared memory begins as 0 for the same reason as registers do, unless garbage is asked for.
   if (launch_.shared_bytes > 0 || block.shared_storage.empty()) {
     block.shared_storage.assign(launch_.shared_bytes + 128, std::byte{0});
   }
   const auto address = reinterpret_cast<uintptr_t>(block.shared_storage.data());
   block.shared = block.shared_storage.data() + (128 - address % 128) % 128;
   block.shared_bytes = launch_.shared_bytes;
+  std::copy(garbage_.begin(), garbage_.end(), block.shared);
   if (launch_.Wants(interest::kUndefinedBits)) {
     block.defined_shared.assign(launch_.shared_bytes + 16, 0);
   }
@@ -283,7 +287,9 @@ void Runner::FillSpecial(Warp& w, uint32_t first) {
   fill(Special::kNctaidZ, request.grid.z);
   fill(Special::kWarpid, w.index);
   fill(Special::kNwarpid, (w.block->threads + kWarpSize - 1) / kWarpSize);
-  fill(Special::kSmid, static_cast<uint32_t>(w.block->number % launch_.options->multiprocessors));
+  // Where a block runs is a matter of the schedule too.
+  fill(Special::kSmid, static_cast<uint32_t>((w.block->number + request.schedule * 11) %
+                                             launch_.options->multiprocessors));
   fill(Special::kNsmid, launch_.options->multiprocessors);
   fill(Special::kGridid, static_cast<uint32_t>(launch_.grid_id));
   fill(Special::kEnvreg1, static_cast<uint32_t>(launch_.grid_workspace >> 32));

@@ -124,6 +124,7 @@ class Runner {
   std::vector<jit::Site> sites_;
   bool sites_in_shared_ = false;  // some are in the shared memory at
   uint64_t sites_shared_host_ = 0;
+  std::vector<std::byte> garbage_;  // of fresh shared memory; empty: zeros
   uint64_t parameters_host_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "cudart/launch.h"
 #include "cudart/runtime.h"
 #include "plan/argument.h"
 #include "plan/tracer/launcher.h"
@@ -195,12 +196,18 @@ void CallBoth(const json& request, std::vector<Value>& arguments) {
     }
   });
   recorder.Phase("plan");
+  cudart::TakeFailedLaunch();
   const Value result = call();
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
     recorder.Finding("launch_error",
                      std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error));
     return;
+  }
+  // One whose error the program cleared: it may have had another way.
+  if (const cudaError_t failed = cudart::TakeFailedLaunch(); failed != cudaSuccess) {
+    recorder.Finding("cleared_launch_error",
+                     std::string(cudaGetErrorName(failed)) + ": " + cudaGetErrorString(failed));
   }
   if (ReportResult(result, request["direct"].get<bool>())) recorder.Emit({{"s", "done"}});
 }
