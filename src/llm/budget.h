@@ -21,7 +21,7 @@ struct Limits {
 };
 
 struct Spent {
-  int64_t questions = 0;
+  int64_t questions = 0;  // attempts counted, each of which is paid for
   int64_t input_tokens = 0;
   int64_t output_tokens = 0;
   double cost = 0;  // of the tokens whose price is known

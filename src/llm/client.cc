@@ -117,6 +117,17 @@ Client::Attempt Client::Try(const HttpRequest& request, const AskOptions& option
   std::string body;  // where it is no stream
   bool foreign = false, streams = false, too_long = false, anew = !first;
   size_t bytes = 0;
+  // Text that nobody was shown yet. Its last bytes may be the beginning of a key, so they stay back
+  // until the next piece.
+  std::string unseen;
+  const auto show = [&](size_t stay_back) {
+    if (!options.on_text) return;
+    unseen = key_.Redact(unseen);
+    if (unseen.size() <= stay_back) return;
+    options.on_text(std::string_view(unseen).substr(0, unseen.size() - stay_back), anew);
+    unseen.erase(0, unseen.size() - stay_back);
+    anew = false;
+  };
   const HttpOutcome outcome =
       transport_->Post(request, [&](const HttpHead& head, std::string_view piece) {
         bytes += piece.size();
@@ -131,10 +142,8 @@ Client::Attempt Client::Try(const HttpRequest& request, const AskOptions& option
         events.Feed(piece, [&](const ServerEvent& event) {
           if (!foreign && answer.error.empty()) foreign = !dialect_.TakeEvent(event.data, answer);
         });
-        if (options.on_text && answer.text.size() > before) {
-          options.on_text(key_.Redact(std::string_view(answer.text).substr(before)), anew);
-          anew = false;
-        }
+        if (options.on_text) unseen += std::string_view(answer.text).substr(before);
+        show(key_.empty() ? 0 : key_.Reveal().size() - 1);
         return !foreign && answer.error.empty();
       });
 
@@ -175,9 +184,10 @@ Client::Attempt Client::Try(const HttpRequest& request, const AskOptions& option
     attempt.kind = ErrorKind::kUnsupported;
     attempt.problem = "the answer is no JSON of this API";
     attempt.again = true;
-  } else if (options.on_text && !answer.text.empty()) {
-    options.on_text(key_.Redact(answer.text), anew);
+  } else {
+    unseen = answer.text;
   }
+  if (attempt.problem.empty()) show(0);
   return attempt;
 }
 

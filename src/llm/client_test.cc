@@ -238,11 +238,16 @@ TEST_P(ClientTest, KeepsToTheRateLimit) {
 }
 
 TEST_P(ClientTest, HidesAKeyThatTheModelRepeats) {
-  const Result<Answer> answer = Ask(R"([{"text": "your key is", "echo_key": true}])");
+  std::string streamed;  // in pieces that are shorter than the key
+  const Result<Answer> answer =
+      Ask(R"([{"text": "your key is", "echo_key": true}])",
+          {.max_output_tokens = 100,
+           .on_text = [&](std::string_view piece, bool) { streamed += piece; }});
   ASSERT_TRUE(answer.ok()) << Said(answer);
   // The server got the key of its own, and no other provider's.
   EXPECT_EQ(answer->text,
             GetParam() == std::string("openai") ? "your key is Bearer ***" : "your key is ***");
+  EXPECT_EQ(streamed, answer->text);
 }
 
 INSTANTIATE_TEST_SUITE_P(Dialects, ClientTest, ::testing::Values("openai", "anthropic"),

@@ -134,6 +134,10 @@ class CurlTransport : public HttpTransport {
     headers = curl_slist_append(headers, "Expect:");
 
     curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+    // A proxy of the environment can't reach a server on this machine.
+    for (const char* local : {"://localhost", "://127.0.0.1", "://[::1]"}) {
+      if (request.url.find(local) != std::string::npos) curl_easy_setopt(handle, CURLOPT_PROXY, "");
+    }
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.c_str());
     curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
