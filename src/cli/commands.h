@@ -9,6 +9,7 @@
 
 namespace kernelsmith {
 
+void AddArchive(CLI::App& app, Session& session);
 void AddCompletion(CLI::App& app, Session& session);
 void AddDoctor(CLI::App& app, Session& session);
 void AddCompare(CLI::App& app, Session& session);

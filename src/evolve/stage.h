@@ -38,9 +38,10 @@ class Stage {
  public:
   virtual ~Stage() = default;
   virtual std::string name() const = 0;
-  // Fills what it learns into the candidate. The first stage must set `ptx_hash`, by which the
-  // engine knows what it has seen; all together must set the time, its kind and, for the archive of
-  // elites, the cell. Called from several threads at once, never for the same candidate.
+  // Fills what it learns into the candidate. The first stage must set `ptx_hash`
+  // (CandidateIdentity() of ptx_identity.h), by which the engine knows what it has seen; all
+  // together must set the time, its kind and, for the archive of elites, the cell. Called from
+  // several threads at once, never for the same candidate.
   virtual StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                            const Standing& standing) = 0;
 };
