@@ -17,6 +17,7 @@ void AddVerify(CLI::App& app, Session& session);
 void AddTasks(CLI::App& app, Session& session);
 void AddMutate(CLI::App& app, Session& session);
 void AddMutants(CLI::App& app, Session& session);
+void AddAskVerifier(CLI::App& app, Session& session);
 void AddOps(CLI::App& app, Session& session);
 void AddLaunch(CLI::App& app, Session& session);
 void AddPlan(CLI::App& app, Session& session);

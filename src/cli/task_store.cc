@@ -12,8 +12,8 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Where python/ and tasks/ are: $KERNELSMITH_HOME, beside the installed program, or the sources it
-// was built from.
+}  // namespace
+
 fs::path DataFolder() {
   if (const std::string home = Environment("KERNELSMITH_HOME"); !home.empty()) return home;
   std::error_code error;
@@ -24,8 +24,6 @@ fs::path DataFolder() {
   }
   return KS_PROJECT_DIR;
 }
-
-}  // namespace
 
 fs::path CacheFolder() {
   if (const std::string folder = Environment("XDG_CACHE_HOME"); !folder.empty()) {

@@ -1,0 +1,177 @@
+// `kernelsmith ask-verifier`: what a language model thinks of a candidate. It answers as `mutants
+// --outside` wants it, so that models are measured with the same confusion matrix as our stages.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/task_store.h"
+#include "llm/model.h"
+#include "llm/soft_verifier.h"
+
+namespace kernelsmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model;
+  std::string file;
+  std::string task;
+  std::string direction;
+  std::string prompts;
+  std::string record;
+  double threshold = 0.5;
+  bool no_reflection = false;
+  int64_t max_output_tokens = 4096;
+  int64_t token_budget = 0;
+  double money_budget = 0;
+  std::vector<double> prices;
+  int attempts = 5;
+  int timeout = 600;
+  double requests_per_minute = 0;
+};
+
+std::string Environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+// The task's source as the model reads it.
+Result<std::string> ReferenceOf(const Task& task, const std::string& direction,
+                                const FileSystem& files) {
+  if (task.format != TaskFormat::kRobustKbench) return files.Read(task.path);
+  KS_TRY(std::string text, files.Read(task.path / "func_forward.py"));
+  if (direction == "backward") {
+    KS_TRY(const std::string backward, files.Read(task.path / "func_backward.py"));
+    text += "\n# func_backward.py\n" + backward;
+  }
+  return text;
+}
+
+Result<ExitCode> RunAskVerifier(Session& session, const Options& options) {
+  KS_TRY(const std::string code, session.files.Read(options.file));
+  const std::string task_name =
+      options.task.empty() ? Environment("KERNELSMITH_TASK") : options.task;
+  if (task_name.empty()) return InvalidInput("no task: give --task or set KERNELSMITH_TASK");
+  std::string direction =
+      options.direction.empty() ? Environment("KERNELSMITH_DIRECTION") : options.direction;
+  if (direction.empty()) direction = "forward";
+  if (direction != "forward" && direction != "backward") {
+    return InvalidInput(fmt::format("direction '{}': expected forward or backward", direction));
+  }
+  TaskStore store(DefaultTaskStoreOptions(session, false), session.files);
+  KS_TRY(const Task task, store.Load(task_name));
+  KS_TRY(const std::string reference, ReferenceOf(task, direction, session.files));
+
+  llm::Limits limits;
+  if (options.token_budget > 0) limits.tokens = options.token_budget;
+  if (options.money_budget > 0) limits.cost = options.money_budget;
+  llm::ModelOptions model_options{.budget = std::make_shared<llm::Budget>(limits),
+                                  .record = options.record};
+  model_options.client.max_attempts = options.attempts;
+  model_options.client.total_timeout = std::chrono::seconds(options.timeout);
+  model_options.client.requests_per_minute = options.requests_per_minute;
+  model_options.client.seed = session.seed_option.value_or(1);
+  if (!options.prices.empty()) {
+    model_options.client.prices = llm::Prices{options.prices.at(0), options.prices.at(1)};
+  }
+  SystemClock clock;  // the session's can't sleep
+  KS_TRY(const std::unique_ptr<llm::LanguageModel> model,
+         llm::MakeModel(options.model, model_options, {clock, session.files, Environment}));
+  const llm::Prompts prompts(session.files, options.prompts.empty() ? DataFolder() / "prompts"
+                                                                    : fs::path(options.prompts));
+  llm::SoftOptions soft{.reflect = !options.no_reflection};
+  soft.ask.max_output_tokens = options.max_output_tokens;
+  KS_TRY(const llm::SoftVerdict verdict,
+         llm::AskSoftVerifiers(*model, prompts, {task.name, direction, reference}, code, soft));
+
+  const std::string word = !verdict.score                        ? "none"
+                           : *verdict.score >= options.threshold ? "yes"
+                                                                 : "no";
+  const ExitCode exit = word == "yes" ? kExitOk : word == "no" ? kExitRefuted : kExitInconclusive;
+  if (session.json) {
+    nlohmann::json opinions = nlohmann::json::object();
+    for (const llm::SoftOpinion& each : verdict.opinions) {
+      opinions[each.aspect] = {{"score", each.score ? nlohmann::json(*each.score) : nullptr},
+                               {"reason", each.reason}};
+    }
+    session.PrintJson({{"answer", word},
+                       {"score", verdict.score ? nlohmann::json(*verdict.score) : nullptr},
+                       {"opinions", opinions},
+                       {"model", model->Describe()},
+                       {"input_tokens", verdict.input_tokens},
+                       {"output_tokens", verdict.output_tokens},
+                       {"cost", verdict.cost ? nlohmann::json(*verdict.cost) : nullptr}});
+    return exit;
+  }
+  session.out << word;
+  if (verdict.score) session.out << fmt::format(" (score {:.2f})", *verdict.score);
+  session.out << "\n";
+  for (const llm::SoftOpinion& each : verdict.opinions) {
+    session.out << fmt::format("{:<9} {:<5} {}\n", each.aspect,
+                               each.score ? fmt::format("{:.2f}", *each.score) : "-",
+                               EscapeForTerminal(each.reason));
+  }
+  session.out << fmt::format("{}: {} tokens in, {} out", model->Describe(), verdict.input_tokens,
+                             verdict.output_tokens);
+  if (verdict.cost) session.out << fmt::format(", cost {:.4f}", *verdict.cost);
+  session.out << "\n";
+  return exit;
+}
+
+}  // namespace
+
+void AddAskVerifier(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("ask-verifier", "A language model's opinion of a candidate");
+  command->fallthrough();
+  command->footer(
+      "Three questions (compile, memory, numerics), each with a round of reflection; the score is\n"
+      "the smallest of the three. It is an opinion, not a verdict. The first word is yes, no or\n"
+      "none, so that models can be measured: kernelsmith mutants --outside\n"
+      "'llm=kernelsmith ask-verifier --model SPEC'.\n"
+      "Keys come from the environment: OPENAI_API_KEY and ANTHROPIC_API_KEY go to their providers\n"
+      "only, KERNELSMITH_LLM_KEY to the server that SPEC names.\n"
+      "Exit code: 0 yes, 1 no, 3 no judgement.");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("--model", options->model,
+                   "openai:MODEL[@URL] (any server with OpenAI's chat completions), "
+                   "anthropic:MODEL[@URL] or replay:FILE")
+      ->required();
+  command->add_option("file", options->file, "The candidate (.cu)")->required();
+  command->add_option("--task", options->task, "What it claims to do ($KERNELSMITH_TASK)");
+  command->add_option("--direction", options->direction,
+                      "forward or backward ($KERNELSMITH_DIRECTION)");
+  command->add_option("--threshold", options->threshold, "Score from which the answer is yes")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_flag("--no-reflection", options->no_reflection, "Take the first judgement");
+  command->add_option("--record", options->record, "Append questions and answers to this file");
+  command->add_option("--prompts", options->prompts, "Folder of prompts instead of ours");
+  command->add_option("--max-output-tokens", options->max_output_tokens, "Of one answer")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--token-budget", options->token_budget, "Of this command (0: no limit)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--money-budget", options->money_budget, "Of this command; needs --prices")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--prices", options->prices, "Of a million tokens: input output")
+      ->expected(2)
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--attempts", options->attempts, "Requests for one question at most")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command->add_option("--timeout", options->timeout, "Seconds for one request")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  command->add_option("--requests-per-minute", options->requests_per_minute, "0: no limit")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([&session, options] {
+    session.action = [&session, options] { return RunAskVerifier(session, *options); };
+  });
+}
+
+}  // namespace kernelsmith
