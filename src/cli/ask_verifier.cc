@@ -61,8 +61,20 @@ Result<ExitCode> RunAskVerifier(Session& session, const Options& options) {
   if (direction != "forward" && direction != "backward") {
     return InvalidInput(fmt::format("direction '{}': expected forward or backward", direction));
   }
-  TaskStore store(DefaultTaskStoreOptions(session, false), session.files);
-  KS_TRY(const Task task, store.Load(task_name));
+  // The source is all that the model gets of the task: PyTorch is not needed for it.
+  const TaskStoreOptions store_options = DefaultTaskStoreOptions(session, false);
+  const TaskStore store(store_options, session.files);
+  fs::path path = task_name;
+  if (!session.files.Exists(path) && task_name.find('/') == std::string::npos) {
+    path = store_options.suite / (task_name + ".py");
+    if (!session.files.Exists(path)) {
+      return InvalidInput(
+          fmt::format("no task '{}': not a file, not a folder, not a name that "
+                      "`kernelsmith tasks list` shows",
+                      task_name));
+    }
+  }
+  KS_TRY(const Task task, store.Glance(path));
   KS_TRY(const std::string reference, ReferenceOf(task, direction, session.files));
 
   llm::Limits limits;
