@@ -1,4 +1,6 @@
 #include <curl/curl.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cctype>
@@ -108,6 +110,29 @@ End EndOf(CURLcode code) {
   }
 }
 
+// TLS may write to a connection that the server has closed. That must be an error of the transfer
+// and not a SIGPIPE, by which programs whose output nobody reads end; with CURLOPT_NOSIGNAL libcurl
+// leaves it to us. Of this thread only, so that the others keep what they asked for.
+class NoBrokenPipeSignal {
+ public:
+  NoBrokenPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipeSignal() {
+    const timespec now{};
+    if (sigismember(&before_, SIGPIPE) == 0) sigtimedwait(&pipe_, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipeSignal(const NoBrokenPipeSignal&) = delete;
+  NoBrokenPipeSignal& operator=(const NoBrokenPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+};
+
 class CurlTransport : public HttpTransport {
  public:
   CurlTransport() {
@@ -117,6 +142,7 @@ class CurlTransport : public HttpTransport {
 
   HttpOutcome Post(const HttpRequest& request,
                    const std::function<bool(const HttpHead&, std::string_view)>& on_body) override {
+    const NoBrokenPipeSignal no_signal;
     CURL* handle = curl_easy_init();
     CURLM* multi = curl_multi_init();
     KS_CHECK(handle != nullptr && multi != nullptr);
