@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "ptx/ptx.h"
+#include "support/file_system.h"
 #include "support/result.h"
+#include "support/subprocess.h"
 
 namespace kernelsmith::bench {
 
@@ -40,6 +43,12 @@ struct Problem {
   double bytes = 0;      // that must move, for GB/s
   double flops = 0;      // 0: bandwidth is the figure
 };
+
+// engine.cu by nvcc.
+Result<std::shared_ptr<const ptx::Module>> CompileKernels(ProcessRunner& processes,
+                                                          const FileSystem& files);
+std::vector<Problem> AllProblems(bool quick);
+Result<void> CheckOutput(const Problem& problem, const std::vector<float>& out);
 
 class Contender {
  public:

@@ -46,6 +46,9 @@ class BoundsChecker final : public Checker {
   BoundsChecker(FindingSink& sink, vgpu::VirtualGpu& gpu) : Checker(sink), gpu_(gpu) {}
 
   uint32_t interests() const override { return vgpu::interest::kBadAccesses; }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
+    return vgpu::ScreenChecks{.bad_accesses = true};
+  }
 
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override { launches_[launch.id] = launch; }
   void OnLaunchEnd(const vgpu::Fault*) override {}

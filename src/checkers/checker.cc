@@ -1,12 +1,25 @@
 #include "checkers/checker.h"
 
+#include <cstdlib>
+#include <string_view>
+
+#include "vgpu/screen.h"
+
 namespace kernelsmith::checkers {
 
 using vgpu::Instruction;
 using vgpu::WarpView;
 namespace interest = vgpu::interest;
 
+CheckerList::CheckerList(FindingSink& sink) : Checker(sink) {
+  const char* how = std::getenv("KERNELSMITH_CHECKS");
+  screening_ = how == nullptr || std::string_view(how) != "full";
+}
+
+CheckerList::~CheckerList() = default;
+
 void CheckerList::Add(std::unique_ptr<Checker> checker) {
+  screen_ = nullptr;
   const uint32_t wants = checker->interests();
   interests_ |= wants;
   // Tracked warps tell of their instructions to whom the undefined bits belong.
@@ -28,6 +41,34 @@ void CheckerList::OnLaunchBegin(const vgpu::LaunchInfo& launch) {
 void CheckerList::OnLaunchEnd(const vgpu::Fault* fault) {
   for (auto& c : all_) c->OnLaunchEnd(fault);
   mutex_.unlock();
+}
+vgpu::Screen* CheckerList::screen() {
+  if (!screening_) return nullptr;
+  for (auto& c : all_) {
+    if (!c->MayScreen()) return nullptr;
+  }
+  if (screen_ != nullptr) return screen_.get();
+  vgpu::ScreenChecks all;
+  for (auto& c : all_) {
+    const auto checks = c->ScreenedChecks();
+    if (!checks) return nullptr;
+    all.bad_accesses |= checks->bad_accesses;
+    all.initialisation |= checks->initialisation;
+    all.races |= checks->races;
+    all.synchronisation |= checks->synchronisation;
+    all.index |= checks->index;
+  }
+  screen_.reset(new vgpu::Screen(*this, all));  // make_unique can not see the base
+  return screen_.get();
+}
+const uint8_t* CheckerList::DefinedBytes(const vgpu::Allocation& allocation) {
+  for (auto& c : all_) {
+    if (const uint8_t* bytes = c->DefinedBytes(allocation)) return bytes;
+  }
+  return nullptr;
+}
+void CheckerList::OnScreenedWrite(uint64_t address, uint64_t bytes) {
+  for (auto& c : all_) c->OnScreenedWrite(address, bytes);
 }
 void CheckerList::OnPause(uint64_t launch_id) {
   for (auto& c : all_) c->OnPause(launch_id);
@@ -126,6 +167,7 @@ void CheckerList::OnAllocate(const vgpu::Allocation& allocation, const Place& wh
 void CheckerList::OnFree(const vgpu::Allocation& allocation, uint64_t operation,
                          const Place& where) {
   HostEvent([&](Checker& c) { c.OnFree(allocation, operation, where); });
+  if (screen_ != nullptr) screen_->OnFree(allocation.address);
 }
 void CheckerList::OnBadFree(uint64_t address, const Place& where) {
   HostEvent([&](Checker& c) { c.OnBadFree(address, where); });

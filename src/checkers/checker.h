@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "checkers/finding.h"
 #include "vgpu/observer.h"
+#include "vgpu/screen_source.h"
 
 namespace kernelsmith::checkers {
 
@@ -69,6 +71,15 @@ class Checker : public vgpu::Observer {
   // The program ends.
   virtual void Finish() {}
 
+  // -- screened launches (vgpu/screen.h): between OnLaunchBegin and OnLaunchEnd nothing is heard of
+  // What the screen looks for in this checker's stead. Nullopt: it must see every launch.
+  virtual std::optional<vgpu::ScreenChecks> ScreenedChecks() const { return std::nullopt; }
+  // May the launch that began last be screened?
+  virtual bool MayScreen() { return true; }
+  // See vgpu::ScreenSource.
+  virtual const uint8_t* DefinedBytes(const vgpu::Allocation& allocation) { return nullptr; }
+  virtual void OnScreenedWrite(uint64_t address, uint64_t bytes) {}
+
  protected:
   FindingSink& sink() { return sink_; }
 
@@ -78,11 +89,17 @@ class Checker : public vgpu::Observer {
 
 // Fans out. Launches on several threads take turns: each holds the list from its begin to its end,
 // except while its blocks give way (OnPause).
-class CheckerList final : public Checker {
+//
+// If all of them can be screened, so is the list: KERNELSMITH_CHECKS=full in the environment, or
+// set_screening(false), makes them see every launch nevertheless.
+class CheckerList final : public Checker, private vgpu::ScreenSource {
  public:
-  explicit CheckerList(FindingSink& sink) : Checker(sink) {}
+  explicit CheckerList(FindingSink& sink);
+  ~CheckerList() override;
   void Add(std::unique_ptr<Checker> checker);
   bool empty() const { return all_.empty(); }
+  void set_screening(bool screening) { screening_ = screening; }
+  vgpu::Screen* screen() override;
 
   uint32_t interests() const override { return interests_; }
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
@@ -126,6 +143,8 @@ class CheckerList final : public Checker {
   void Finish() override;
 
  private:
+  const uint8_t* DefinedBytes(const vgpu::Allocation& allocation) override;
+  void OnScreenedWrite(uint64_t address, uint64_t bytes) override;
   template <typename Call>
   void HostEvent(const Call& call);
 
@@ -136,6 +155,8 @@ class CheckerList final : public Checker {
   std::vector<Checker*> bad_accesses_;
   std::vector<Checker*> index_arithmetic_;
   uint32_t interests_ = 0;
+  bool screening_ = true;
+  std::unique_ptr<vgpu::Screen> screen_;  // made when first asked for
 };
 
 }  // namespace kernelsmith::checkers

@@ -53,6 +53,7 @@ class OrderChecker final : public Checker {
  public:
   explicit OrderChecker(FindingSink& sink) : Checker(sink) {}
   uint32_t interests() const override { return 0; }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override { return vgpu::ScreenChecks{}; }
   void Add(Finding finding, const std::vector<MemoryRange>& where);
   void OnCopy(const HostCopy& copy) override;
   void OnFill(const HostCopy& fill) override;

@@ -16,6 +16,7 @@ class HostChecker final : public Checker {
   HostChecker(FindingSink& sink, HostChecks checks) : Checker(sink), checks_(checks) {}
 
   uint32_t interests() const override { return 0; }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override { return vgpu::ScreenChecks{}; }
 
   void OnAllocate(const Allocation& allocation, const Place& where) override {
     live_[allocation.address] = {allocation, where};

@@ -75,6 +75,9 @@ class IndexOverflowChecker final : public Checker {
     return vgpu::interest::kIndexArithmetic | vgpu::interest::kAccesses |
            vgpu::interest::kBadAccesses;
   }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
+    return vgpu::ScreenChecks{.bad_accesses = true, .index = true};
+  }
 
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override {
     kernels_[launch.id] = launch.kernel;

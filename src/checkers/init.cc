@@ -67,6 +67,16 @@ class InitChecker final : public Checker {
     return vgpu::interest::kAccesses | vgpu::interest::kUndefinedBits |
            vgpu::interest::kClusterAccesses;
   }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
+    return vgpu::ScreenChecks{.initialisation = true};
+  }
+  const uint8_t* DefinedBytes(const vgpu::Allocation& allocation) override {
+    return memory_.Shadow(allocation.address);
+  }
+  void OnScreenedWrite(uint64_t address, uint64_t bytes) override {
+    memory_.SetDefined(address, bytes);
+    memory_.ForgetOrigins(address, bytes);
+  }
 
   // -- the host -----------------------------------------------------------------------------------
   void OnAllocate(const vgpu::Allocation& allocation, const Place&) override {
@@ -189,7 +199,9 @@ class InitChecker final : public Checker {
     }
     *space = Space::kGlobal;
     Region* region = memory_.Find(address, bytes);
-    return region == nullptr ? nullptr : region->At(address);
+    if (region == nullptr) return nullptr;
+    region->all_defined = false;  // the caller may say otherwise
+    return region->At(address);
   }
 
   // Whole warps in one region, the common case, without a look at each lane's space.

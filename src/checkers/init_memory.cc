@@ -1,5 +1,8 @@
 #include "checkers/init_memory.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -9,15 +12,38 @@ namespace {
 
 // The widest store: a 128-bit vector. What lies further behind a store's address is not its.
 constexpr uint64_t kWidestStore = 16;
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 }  // namespace
+
+void ShadowFreer::operator()(uint8_t* start) const { ::munmap(start, bytes); }
+
+const uint8_t* DefinedMemory::Shadow(uint64_t start) {
+  const auto it = regions_.find(start);
+  if (it == regions_.end()) return nullptr;
+  Region& region = it->second;
+  if (region.all_defined) return nullptr;
+  // Looked for once: most memory is defined early and stays so.
+  constexpr uint64_t kPiece = 4096;  // one look at the result each
+  for (uint64_t at = 0; at < region.size; at += kPiece) {
+    const uint64_t end = std::min(region.size, at + kPiece);
+    uint8_t all = 0xff;
+    for (uint64_t i = at; i < end; ++i) all &= region.defined.get()[i];
+    if (all != 0xff) return region.defined.get();
+  }
+  region.all_defined = true;
+  return nullptr;
+}
 
 void DefinedMemory::Add(uint64_t start, uint64_t size) {
   Remove(start);
   if (size == 0) return;
+  void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED) return;  // too large to watch
+  if (size > kHugePage) ::madvise(made, size, MADV_HUGEPAGE);
   Region region{.start = start, .size = size, .defined = {}};
-  region.defined.reset(static_cast<uint8_t*>(std::calloc(size, 1)));
-  if (region.defined == nullptr) return;  // too large to watch
+  region.defined = {static_cast<uint8_t*>(made), ShadowFreer{size}};
   regions_[start] = std::move(region);
   last_ = nullptr;
 }
@@ -45,6 +71,7 @@ void DefinedMemory::SetDefined(uint64_t address, uint64_t bytes) {
 
 void DefinedMemory::Copy(Region& target, uint64_t to, Region& source, uint64_t from,
                          uint64_t bytes) {
+  target.all_defined = false;
   std::memmove(target.At(to), source.At(from), bytes);
   std::vector<std::pair<uint64_t, OriginPtr>> copied;
   for (auto it = stored_.lower_bound(from); it != stored_.end() && it->first < from + bytes; ++it) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -17,15 +16,18 @@ struct Origin {
 };
 using OriginPtr = std::shared_ptr<const Origin>;
 
+struct ShadowFreer {
+  uint64_t bytes = 0;
+  void operator()(uint8_t* start) const;
+};
+
 // Global memory that began without a value. The shadow (1: defined) comes as zero pages that cost
 // nothing until touched.
 struct Region {
-  struct Freer {
-    void operator()(uint8_t* bytes) const { std::free(bytes); }
-  };
   uint64_t start = 0;
   uint64_t size = 0;
-  std::unique_ptr<uint8_t, Freer> defined;
+  std::unique_ptr<uint8_t, ShadowFreer> defined;
+  bool all_defined = false;  // for sure
 
   bool Contains(uint64_t address, uint64_t bytes) const {
     return address - start < size && size - (address - start) >= bytes;
@@ -43,6 +45,8 @@ class DefinedMemory {
     return FindSlowly(address, bytes);
   }
   void SetDefined(uint64_t address, uint64_t bytes);
+  // The shadow of the region that begins there; null: there is none, or all of it is defined.
+  const uint8_t* Shadow(uint64_t start);
   // Moves shadow and origins along with the bytes.
   void Copy(Region& target, uint64_t to, Region& source, uint64_t from, uint64_t bytes);
 

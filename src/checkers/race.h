@@ -37,6 +37,11 @@ class RaceChecker final : public Checker {
   uint32_t interests() const override {
     return vgpu::interest::kAccesses | vgpu::interest::kClusterAccesses;
   }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
+    return vgpu::ScreenChecks{.races = true};
+  }
+  // Only where no operation can overlap another: the screen sees one launch at a time.
+  bool MayScreen() override;
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
   void OnLaunchEnd(const vgpu::Fault* fault) override;
   void OnResume(uint64_t launch_id) override;
@@ -96,6 +101,8 @@ class RaceChecker final : public Checker {
 
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
+  uint64_t last_operation_ = 0;
+  bool branched_ = false;  // some operation is not ordered with the one submitted before it
   uint32_t stamp_base_ = 0;
   std::vector<Stamp> stamps_;                      // by Entry::stamp - 1 - stamp_base_
   std::vector<std::unique_ptr<Launch>> launches_;  // by Stamp::launch

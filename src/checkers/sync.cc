@@ -85,6 +85,9 @@ class SyncChecker final : public Checker {
   explicit SyncChecker(FindingSink& sink) : Checker(sink) {}
 
   uint32_t interests() const override { return vgpu::interest::kAccesses; }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
+    return vgpu::ScreenChecks{.synchronisation = true};
+  }
 
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override {
     Launch& state = launches_[launch.id];

@@ -133,6 +133,7 @@ Result<ExitCode> SanitizeProgram(Session& session, const SanitizeOptions& option
   std::string names;
   for (const std::string& check : checks) names += (names.empty() ? "" : ",") + check;
   ::setenv("KERNELSMITH_CHECK", names.c_str(), 1);
+  if (options.full) ::setenv("KERNELSMITH_CHECKS", "full", 1);
   ::setenv("KERNELSMITH_CHECK_REPORT", file.path().c_str(), 1);
   session.out.flush();
   session.err.flush();
@@ -201,6 +202,9 @@ void AddSanitize(CLI::App& app, Session& session) {
       "output to standard error. The exit code is that of --error-exitcode if there is an error,\n"
       "else the program's own.";
   command->add_option("--check", options->checks, "Checks to make, e.g. memory,leak (default all)");
+  command->add_flag("--full", options->full,
+                    "Let the checkers see every access of every kernel, also where a first look "
+                    "finds nothing suspicious: the same report, many times slower");
   command->add_flag("--sarif", options->sarif, "Report as SARIF 2.1.0");
   command->add_option("-o,--output", options->output, "File for the report");
   command->add_option("--error-exitcode", options->error_exit_code,

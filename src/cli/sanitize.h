@@ -12,6 +12,7 @@ namespace kernelsmith {
 
 struct SanitizeOptions {
   std::string checks = "all";
+  bool full = false;  // no screen
   bool sarif = false;
   std::string output;
   int error_exit_code = 1;

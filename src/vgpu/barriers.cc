@@ -7,6 +7,7 @@
 
 #include <bit>
 
+#include "vgpu/screen.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu {
@@ -66,6 +67,7 @@ void Release(Block& block, uint32_t id) {
   LaunchState& launch = *block.warps[0].launch;
   launch.progress = true;
   if (launch.observer != nullptr) launch.observer->OnBarrierReleased(block.number, id);
+  if (launch.screen != nullptr) launch.screen->OnReleased(block, id);
 }
 
 bool ReleaseComplete(Block& block, Rule rule) {

@@ -18,6 +18,7 @@
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
 #include "vgpu/runner.h"
+#include "vgpu/screen.h"
 
 namespace kernelsmith::vgpu {
 
@@ -54,12 +55,16 @@ struct Compiled {
 
 struct CompiledShapes {
   std::mutex mutex;
-  std::map<std::array<uint32_t, 3>, Compiled> shapes;
+  std::map<std::array<uint32_t, 4>, Compiled> shapes;
 };
 
 Compiled& CompiledOf(const LaunchState& launch, CompiledShapes& all) {
   const Dim3 block = launch.request.block;
-  return all.shapes[{block.x, block.y, block.z}];
+  const bool index = launch.Wants(interest::kIndexArithmetic);
+  // 0: not screened.
+  const uint32_t screened =
+      launch.screen == nullptr ? 0 : 1 + 2 * launch.screen->shift() + (index ? 1 : 0);
+  return all.shapes[{block.x, block.y, block.z, screened}];
 }
 
 CompiledShapes& ShapesOf(const Kernel& kernel) {
@@ -81,6 +86,9 @@ void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result
       .parameter_bytes = static_cast<uint32_t>(launch.request.parameters.size()),
       .warp_stride = sizeof(CompiledWarp),
       .thorough = compiled.thorough,
+      .screened = launch.screen != nullptr,
+      .screen_index = launch.screen != nullptr && launch.Wants(interest::kIndexArithmetic),
+      .screen_shift = launch.screen != nullptr ? launch.screen->shift() : 0,
       .helpers = RunnerHelpers()};
   std::unique_ptr<jit::CompiledKernel> kernel(library.compile(request, &compiled.why));
   if (kernel == nullptr) return;
@@ -216,16 +224,21 @@ bool NeedsInterpreter(const LaunchState& launch) {
   return false;
 }
 
+// Threads that may run its blocks.
+uint32_t ThreadsFor(const LaunchState& launch) {
+  if (OrderMatters(launch) && !launch.options->parallel_atomics) return 1;
+  const uint32_t threads =
+      launch.options->threads != 0 ? launch.options->threads : std::thread::hardware_concurrency();
+  return std::max(threads, 1u);
+}
+
 // All blocks that are left, as compiled code, or until it was left too often.
 void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
-                 const jit::CompiledKernel& compiled, Leaves& leaves) {
+                 const jit::CompiledKernel& compiled, Leaves& leaves, Screen* screen) {
   std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
   const uint64_t left = launch.Turns() - std::min(next.load(), launch.Turns());
-  const bool ordered = OrderMatters(launch) && !launch.options->parallel_atomics;
-  uint32_t threads =
-      launch.options->threads != 0 ? launch.options->threads : std::thread::hardware_concurrency();
-  threads = static_cast<uint32_t>(std::min<uint64_t>(std::max(threads, 1u), left));
-  if (ordered || threads <= 1) {
+  const auto threads = static_cast<uint32_t>(std::min<uint64_t>(ThreadsFor(launch), left));
+  if (threads <= 1) {
     Runner(launch, next, &compiled, &leaves).Run(last, std::nullopt);
     return;
   }
@@ -236,6 +249,7 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
   RunOnThreads(threads, [&](uint32_t) {
     LaunchState own = prototype;
     own.statistics = {};
+    if (screen != nullptr) own.observer = own.screen = screen->NewThread();
     Runner runner(own, next, &compiled, &leaves);
     runner.Run(last, std::nullopt);
     std::lock_guard lock(mutex);
@@ -251,29 +265,22 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
   });
 }
 
-void RunBlocks(LaunchState& launch, LaunchResult& result) {
+// Why compiled code can't run the launch; null: it can, if it can be compiled.
+const char* WhyInterpreted(const LaunchState& launch) {
+  if (launch.request.schedule != 0) return "it runs in an order of its own";
+  if (launch.request.block.Count() < kWarpSize) return "its blocks have no whole warp";
+  if (NeedsInterpreter(launch)) return "it has instructions about clusters or tensors";
+  return nullptr;
+}
+
+// With nobody watching but perhaps the screen.
+void RunUnwatched(LaunchState& launch, LaunchResult& result, Screen* screen) {
   std::atomic<uint64_t> next{0};
   const std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
   const auto interpret = [&](std::optional<Clock::time_point> deadline) {
     Runner(launch, next, nullptr).Run(last, deadline);
   };
   const Engine engine = launch.options->engine;
-  if (engine == Engine::kInterpreter || launch.observer != nullptr) {
-    if (engine == Engine::kJit) result.fallback = "an observer watches the launch";
-    return interpret(std::nullopt);
-  }
-  if (launch.request.schedule != 0) {
-    if (engine == Engine::kJit) result.fallback = "it runs in an order of its own";
-    return interpret(std::nullopt);
-  }
-  if (launch.request.block.Count() < kWarpSize) {
-    if (engine == Engine::kJit) result.fallback = "its blocks have no whole warp";
-    return interpret(std::nullopt);
-  }
-  if (NeedsInterpreter(launch)) {
-    if (engine == Engine::kJit) result.fallback = "it has instructions about clusters or tensors";
-    return interpret(std::nullopt);
-  }
   CompiledShapes& shapes = ShapesOf(*launch.kernel);
   std::unique_lock lock(shapes.mutex);
   Compiled& compiled = CompiledOf(launch, shapes);
@@ -289,6 +296,7 @@ void RunBlocks(LaunchState& launch, LaunchResult& result) {
     compiled.interpreted_ms +=
         std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     if (launch.fault || next >= launch.Turns()) return;
+    if (screen != nullptr && screen->stopped()) return;
   }
   if (!compiled.tried) {
     // For tests: at once what kernels get that leave their code often.
@@ -301,18 +309,67 @@ void RunBlocks(LaunchState& launch, LaunchResult& result) {
     return interpret(std::nullopt);
   }
   result.compiled = true;
-  while (!launch.fault && next < launch.Turns()) {
+  const auto goes_on = [&] { return screen == nullptr || !screen->stopped(); };
+  while (!launch.fault && next < launch.Turns() && goes_on()) {
     const jit::CompiledKernel& kernel = *compiled.kernel;
     Leaves leaves;
     if (!compiled.thorough) leaves.most = kMostLeaves - std::min(kMostLeaves, compiled.leaves);
     lock.unlock();
-    RunCompiled(launch, next, kernel, leaves);
+    RunCompiled(launch, next, kernel, leaves, screen);
     lock.lock();
     compiled.leaves += leaves.count;
     if (compiled.leaves <= kMostLeaves || compiled.thorough) continue;
     compiled.thorough = true;
     Compile(launch, compiled, result);
   }
+}
+
+// Attempts that each see more than the one before: cells for allocations that are read and then
+// written, smaller cells.
+constexpr int kScreenAttempts = 4;
+
+// True: the launch is done, and its observer need not hear of it.
+bool RunScreened(LaunchState& launch, LaunchResult& result) {
+  Screen* screen = launch.observer->screen();
+  if (screen == nullptr || launch.options->engine == Engine::kInterpreter) return false;
+  if (WhyInterpreted(launch) != nullptr || !screen->Accepts(launch, &result.suspicion)) {
+    return false;
+  }
+  for (int attempt = 0; attempt < kScreenAttempts; ++attempt) {
+    LaunchState own = launch;
+    screen->Begin(own, ThreadsFor(launch) > 1);
+    own.observer = own.screen = screen->NewThread();
+    own.interests = own.screen->interests();
+    LaunchResult own_result;
+    RunUnwatched(own, own_result, screen);
+    result.compile_ms += own_result.compile_ms;
+    if (own.fault) screen->Suspect("a fault");
+    if (!screen->stopped()) {
+      screen->Commit();
+      launch.statistics = own.statistics;
+      result.compiled = own_result.compiled;
+      result.fallback = own_result.fallback;
+      result.screened = true;
+      return true;
+    }
+    result.suspicion = screen->why();
+    if (!screen->Undo()) return false;
+  }
+  return false;
+}
+
+void RunBlocks(LaunchState& launch, LaunchResult& result) {
+  const bool watched = launch.observer != nullptr;
+  if (watched && RunScreened(launch, result)) return;
+  const Engine engine = launch.options->engine;
+  const char* why = watched ? "an observer watches the launch" : WhyInterpreted(launch);
+  if (engine != Engine::kInterpreter && why == nullptr) {
+    return RunUnwatched(launch, result, nullptr);
+  }
+  if (engine == Engine::kJit) result.fallback = why;
+  std::atomic<uint64_t> next{0};
+  const std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
+  Runner(launch, next, nullptr).Run(last, std::nullopt);
 }
 
 // Whether a block may wait for what another block does: then none can be left for later.
@@ -385,6 +442,11 @@ void RunGrid(LaunchState& launch, LaunchResult& result) {
   }
   if (std::getenv("KERNELSMITH_VERBOSE") == nullptr) return;
   const std::string& name = launch.request.entry;
+  if (result.screened) {
+    fmt::print(stderr, "kernelsmith: {} was screened: nothing is suspicious\n", name);
+  } else if (!result.suspicion.empty()) {
+    fmt::print(stderr, "kernelsmith: {} is checked in full: {}\n", name, result.suspicion);
+  }
   if (!result.fallback.empty()) {
     fmt::print(stderr, "kernelsmith: {} runs in the interpreter: {}\n", name, result.fallback);
   } else if (result.compile_ms > 0) {

@@ -126,10 +126,15 @@ struct BlockChoice {
   bool run_others = true;        // the others run too, unwatched, behind these
 };
 
+class Screen;
+
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual uint32_t interests() const { return interest::kAll; }
+  // A cheap look may stand for this observer's (screen.h): it hears of the launch that began last
+  // only if the screen is suspicious. Null: it wants to see everything.
+  virtual Screen* screen() { return nullptr; }
 
   virtual void OnLaunchBegin(const LaunchInfo& launch) {}
   // Asked behind OnLaunchBegin. Where blocks may wait for one another (cooperative launches,

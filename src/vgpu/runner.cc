@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "vgpu/screen.h"
 #include "vgpu/shared_garbage.h"
 
 namespace kernelsmith::vgpu {
@@ -49,6 +50,7 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   uint64_t stalled = 0;  // turns in a row without progress
   auto last_progress = Clock::now();
   const auto take = [&]() -> std::optional<uint64_t> {
+    if (launch_.screen != nullptr && launch_.screen->stopped()) return std::nullopt;
     if (deadline && Clock::now() >= *deadline) return std::nullopt;
     if (launch_.chosen_blocks > 0 && !launch_.observer->WantsMoreBlocks()) return std::nullopt;
     return Take(last_block);
@@ -208,6 +210,7 @@ void Runner::Begin(Block& block, uint64_t number) {
   const size_t warps = (block.threads + kWarpSize - 1) / kWarpSize;
   if (block.warps.size() != warps) block.warps = std::vector<Warp>(warps);
   if (launch_.observer != nullptr) launch_.observer->OnBlockBegin(number);
+  if (launch_.screen != nullptr) launch_.screen->BeginBlock(block);
   if (compiled_ != nullptr) {
     StartCompiled(block);
   } else {
@@ -368,6 +371,7 @@ Runner::BlockOutcome Runner::RunBlock(Block& block) {
       }
     }
     if (block.finished_warps == block.warps.size()) return BlockOutcome::kDone;
+    if (launch_.screen != nullptr && launch_.screen->stopped()) return BlockOutcome::kFault;
     if (!ran && !Unlock(block)) {
       Deadlock(block);
       return BlockOutcome::kFault;

@@ -93,6 +93,11 @@ class Runner {
   static bool FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
                        const jit::HandlerCall& call, uint32_t mask);
   static void PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call);
+  static bool ScreenRow(jit::WarpContext* context, void* region, uint64_t address, int64_t stride,
+                        uint64_t access, uint32_t mask);
+  static bool ScreenLanes(jit::WarpContext* context, void* region, const uint64_t* address,
+                          uint32_t mask, uint64_t access);
+  static void Suspect(jit::WarpContext* context, uint32_t why);
   friend jit::Helpers RunnerHelpers();
 
   void MakeCompiled(Block& block);

@@ -6,6 +6,7 @@
 
 #include "vgpu/cold_call.h"
 #include "vgpu/runner.h"
+#include "vgpu/screen.h"
 
 namespace kernelsmith::vgpu {
 
@@ -154,7 +155,13 @@ extern "C" {
 __attribute__((visibility("hidden"))) const ColdFunction kernelsmith_cold_function = Runner::Access;
 }
 
-jit::Helpers RunnerHelpers() { return {.handle = Runner::Handle, .access = kernelsmith_cold_call}; }
+jit::Helpers RunnerHelpers() {
+  return {.handle = Runner::Handle,
+          .access = kernelsmith_cold_call,
+          .screen_row = Runner::ScreenRow,
+          .screen_lanes = Runner::ScreenLanes,
+          .suspect = Runner::Suspect};
+}
 
 // Makes the interpreter's warp ready.
 void Runner::Prepare(jit::WarpContext& context) {
@@ -186,9 +193,75 @@ bool Runner::Handle(jit::BlockContext*, jit::WarpContext* context, const jit::Ha
     auto& sites = static_cast<CompiledWarp*>(context)->runner->sites_;
     std::fill(sites.begin(), sites.end(), jit::Site{});
   } else {
+    if (in.control && w.launch->screen != nullptr) {
+      WarpPicture picture(w);
+      w.launch->screen->OnWarpSync(picture, in, mask);
+      if (w.stopped) return false;
+    }
     in.handler(w, in, mask);
+    if (in.index && w.launch->screen != nullptr && w.launch->Wants(interest::kIndexArithmetic)) {
+      WarpPicture picture(w);
+      w.launch->screen->OnIndexArithmetic(picture, in, mask);
+    }
   }
   return !w.stopped;
+}
+
+namespace {
+
+// Stands for shared memory in sites of generic addresses.
+char shared_region = 0;
+
+}  // namespace
+
+bool Runner::ScreenRow(jit::WarpContext* context, void* region, uint64_t address, int64_t stride,
+                       uint64_t access, uint32_t mask) {
+  Warp& w = *context->warp;
+  const bool write = (access & jit::kWrites) != 0;
+  const auto bytes = static_cast<uint32_t>(access & 0xff);
+  auto lanes = static_cast<uint32_t>(access >> 8 & 0xff);
+  auto first = static_cast<uint32_t>(access >> 16 & 0xff);
+  ScreenThread& screen = *w.launch->screen;
+  if (region == &shared_region) {
+    region = nullptr;
+    address -= w.launch->shared_window;
+  }
+  if (mask != kFullMask) {
+    // One group then. Most masks are runs of lanes.
+    const auto skipped = static_cast<uint32_t>(std::countr_zero(mask));
+    lanes = static_cast<uint32_t>(std::popcount(mask));
+    if (uint64_t{mask >> skipped} + 1 != uint64_t{1} << lanes) {
+      uint64_t each[kWarpSize];
+      for (uint64_t i = 0; i < kWarpSize; ++i) {
+        each[i] = address + static_cast<uint64_t>(stride) * i;
+      }
+      return screen.AccessLanes(w, region, each, mask, bytes,
+                                write ? AccessKind::kStore : AccessKind::kLoad);
+    }
+    first = skipped;
+    address += static_cast<uint64_t>(stride) * skipped;
+  }
+  return screen.AccessRow(w, region, address, stride, first, lanes, bytes, write);
+}
+
+bool Runner::ScreenLanes(jit::WarpContext* context, void* region, const uint64_t* address,
+                         uint32_t mask, uint64_t access) {
+  Warp& w = *context->warp;
+  uint64_t offset[kWarpSize];
+  if (region == &shared_region) {
+    region = nullptr;
+    for (int i = 0; i < kWarpSize; ++i) offset[i] = address[i] - w.launch->shared_window;
+    address = offset;
+  }
+  return w.launch->screen->AccessLanes(
+      w, region, address, mask, static_cast<uint32_t>(access & 0xff),
+      (access & jit::kWrites) != 0 ? AccessKind::kStore : AccessKind::kLoad);
+}
+
+void Runner::Suspect(jit::WarpContext* context, uint32_t why) {
+  context->warp->launch->screen->Suspect(
+      why == jit::kSuspectIndex ? "index arithmetic that wraps"
+                                : "shared memory: a race, or a read of what was not written");
 }
 
 // Fills the site with the allocation that contains all that the lanes access. False: none does.
@@ -220,7 +293,8 @@ bool Runner::FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
     runner.sites_in_shared_ = true;
     block.sites[call.site] = {.low = block.shared_window,
                               .limit = block.shared_bytes - call.room + 1,
-                              .delta = block.shared_host - block.shared_window};
+                              .delta = block.shared_host - block.shared_window,
+                              .screen = w.launch->screen != nullptr ? &shared_region : nullptr};
     return true;
   }
   if (!w.FindWindow(low, high - low + call.bytes) || (call.writes && !w.window.writable)) {
@@ -229,7 +303,9 @@ bool Runner::FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
   block.sites[call.site] = {.low = w.window.low,
                             .limit = w.window.high - w.window.low - call.room + 1,
                             .delta = static_cast<uint64_t>(w.window.delta)};
-  return true;
+  return w.launch->screen == nullptr ||
+         w.launch->screen->FindSite(low, high - low + call.bytes, call.writes,
+                                    &block.sites[call.site].screen);
 }
 
 uint32_t Runner::Access(jit::BlockContext* block, jit::WarpContext* context,
@@ -241,6 +317,7 @@ uint32_t Runner::Access(jit::BlockContext* block, jit::WarpContext* context,
       FindSite(*static_cast<CompiledWarp*>(context)->runner, *block, w, *call, mask)) {
     return 1;
   }
+  if (w.launch->screen != nullptr && w.launch->screen->stopped()) return 0;
   if (call->find_only) return 2;
   in.handler(w, in, mask);
   return w.stopped ? 0 : 2;
@@ -309,6 +386,7 @@ void Runner::StartCompiled(Block& block) {
   set(Special::kCtaidZ, block.index.z);
   set(Special::kSmid, static_cast<uint32_t>(block.number % launch_.options->multiprocessors));
   compiled.context.shared_host = reinterpret_cast<uint64_t>(block.shared);
+  if (block.screen != nullptr) compiled.context.screen = &block.screen->view;
   for (CompiledWarp& warp : compiled.warps) {
     warp.registers = nullptr;
     warp.state = CompiledWarp::State::kFresh;
@@ -438,6 +516,7 @@ std::optional<Runner::BlockOutcome> Runner::RunTogether(Block& block) {
       return BlockOutcome::kDone;
     }
     if (together && at_barrier == count && same) {
+      if (launch_.screen != nullptr) launch_.screen->NextInterval(block);
       entry = jit::EntryOf(compiled_->block_of_pc[compiled.warps[0].exit_pc + 1]);
       continue;
     }
@@ -494,7 +573,7 @@ WarpOutcome Runner::RunMixed(Warp& w) {
       }
       entry = std::nullopt;
     }
-    const WarpOutcome outcome = RunWarp(w);
+    const WarpOutcome outcome = w.stopped ? WarpOutcome::kFault : RunWarp(w);
     w.entries = compiled_->entry_of_pc.data();
     if (outcome != WarpOutcome::kEntry) return outcome;
     const auto block = static_cast<uint32_t>(compiled_->entry_of_pc[w.pc]);

@@ -26,7 +26,8 @@ namespace kernelsmith::vgpu {
 class DeviceHeap;
 class Observer;
 
-// What runs kernels. Both give the same results, bit for bit; observers need the interpreter.
+// What runs kernels. Both give the same results, bit for bit; observers need the interpreter, or a
+// screen (screen.h).
 enum class Engine : uint8_t {
   kAuto,         // the interpreter, until a kernel has cost as much as compiling it does
   kJit,          // compiled code wherever possible
@@ -62,6 +63,8 @@ struct LaunchResult {
   bool compiled = false;        // some of it ran as compiled code
   double compile_ms = 0;        // spent on compiling in this launch
   std::string fallback;         // why compiled code was wanted and not used
+  bool screened = false;        // the observer's screen found nothing: it did not see the launch
+  std::string suspicion;        // why the observer had to, though there is a screen
 };
 
 class VirtualGpu {

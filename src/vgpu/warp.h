@@ -101,6 +101,7 @@ struct Frame {
 
 struct Block;
 struct LaunchState;
+class ScreenThread;
 
 struct alignas(64) Warp {
   // Handlers find operands by these: see OperandBase.
@@ -208,6 +209,7 @@ struct Block {
   bool fresh = false;                              // compiled code has not begun
   bool warps_ready = false;                        // for the interpreter, where compiled code runs
   std::shared_ptr<struct CompiledBlock> compiled;  // runner_compiled.cc
+  std::shared_ptr<struct ScreenBlock> screen;      // screen.h
 };
 
 struct LaunchState {
@@ -224,8 +226,9 @@ struct LaunchState {
   uint64_t shared_window = 0;
   uint64_t local_window = 0;
   Observer* observer = nullptr;
-  uint32_t interests = 0;   // of the observer
-  uint64_t heap_frees = 0;  // windows of freed heap blocks must be forgotten
+  uint32_t interests = 0;          // of the observer
+  ScreenThread* screen = nullptr;  // the observer, if it is one (screen.h)
+  uint64_t heap_frees = 0;         // windows of freed heap blocks must be forgotten
   std::optional<Fault> fault;
   uint64_t next_frame_id = 1;
   uint64_t instructions = 0;  // warp instructions of finished turns: what clocks count
@@ -265,6 +268,7 @@ inline uint64_t GenericAddress(const LaunchState& launch, MemorySpace space, uin
 class WarpPicture final : public WarpView {
  public:
   explicit WarpPicture(Warp& warp) : warp_(warp) {}
+  Warp& warp() { return warp_; }
   Dim3 block_index() const override { return warp_.block->index; }
   uint64_t block_number() const override { return warp_.block->number; }
   uint32_t warp_in_block() const override { return warp_.index; }

@@ -22,13 +22,24 @@ namespace jit {
 // through several arrays in turn.
 struct Site {
   uint64_t low = 0;
-  uint64_t limit = 0;  // offsets from `low` below it: the whole access lies inside
-  uint64_t delta = 0;  // to the host's address
-  uint64_t unused = 0;
+  uint64_t limit = 0;      // offsets from `low` below it: the whole access lies inside
+  uint64_t delta = 0;      // to the host's address
+  void* screen = nullptr;  // what to tell the screen of an access to it; null: nothing
 };
 
 // Uniform special registers, in the order of vgpu::Special.
 inline constexpr size_t kSpecials = 64;
+
+// What compiled code of a screened launch (vgpu/screen.h) must know to look at shared memory by
+// itself. It holds from one barrier to the next.
+struct ScreenView {
+  uint32_t now = 0;  // see CellClock
+  uint32_t several = 0;
+  uint32_t read_first = 0;   // what is read must have a stamp from here on ...
+  uint32_t read_before = 0;  // ... and less than so much above it, or the reader's own
+  uint32_t* writes = nullptr;
+  uint32_t* reads = nullptr;
+};
 
 // What all warps of a block share. Compiled code reads it at fixed offsets, and as something that
 // does not change while it runs.
@@ -41,6 +52,7 @@ struct BlockContext {
   uint64_t shared_window = 0;
   uint64_t local_window = 0;
   const uint32_t* special = nullptr;
+  const ScreenView* screen = nullptr;
 };
 
 enum class Outcome : uint32_t {
@@ -106,6 +118,11 @@ struct HandlerCall {
   bool find_only = false;  // do not execute the instruction
 };
 
+// With the size of an access: it writes.
+inline constexpr uint64_t kWrites = uint64_t{1} << 63;
+inline constexpr uint32_t kSuspectShared = 0;
+inline constexpr uint32_t kSuspectIndex = 1;
+
 // What compiled code calls.
 struct Helpers {
   // False: the launch failed.
@@ -113,6 +130,16 @@ struct Helpers {
   // A memory access that the site does not cover. 0: the launch failed; 1: the site has been
   // filled, try again; 2: it is done.
   uint32_t (*access)(BlockContext*, WarpContext*, const HandlerCall*, uint32_t mask) = nullptr;
+
+  // -- screened launches (vgpu/screen.h). False: the launch is over.
+  // `access`: bytes a lane, then how many lanes, then the first of them, 8 bits each; kWrites.
+  // `region` is Site::screen, null for shared memory.
+  bool (*screen_row)(WarpContext*, void* region, uint64_t address, int64_t stride, uint64_t access,
+                     uint32_t mask) = nullptr;
+  bool (*screen_lanes)(WarpContext*, void* region, const uint64_t* address, uint32_t mask,
+                       uint64_t access) = nullptr;
+  // Something is suspicious: one of kSuspect*.
+  void (*suspect)(WarpContext*, uint32_t why) = nullptr;
 };
 
 // Runs warps [0, count) of the array one after the other from the same entry, as long as each ends
@@ -143,6 +170,9 @@ struct CompileRequest {
   uint32_t warp_stride = sizeof(WarpContext);  // from one warp's context to the next
   // Compile long ways of a part of the lanes, too: for kernels that leave the code often.
   bool thorough = false;
+  bool screened = false;
+  bool screen_index = false;  // screened for index arithmetic, too
+  uint32_t screen_shift = 2;  // log2 of the bytes of a cell
   Helpers helpers;
 };
 

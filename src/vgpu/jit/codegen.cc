@@ -481,7 +481,7 @@ void CodeGenerator::EmitInstruction() {
     builder_.SetInsertPoint(some);
     Cold(builder_.CreateICmpNE(bits, builder_.getInt32(kFullMask)), LeaveBlock(), all);
     builder_.SetInsertPoint(all);
-    if (analysis_.IsNative(*in_)) {
+    if (analysis_.IsNative(*in_) && !ScreenedByHandler(*in_)) {
       EmitNative();
     } else {
       EmitHandler(builder_.getInt32(kFullMask));
@@ -490,9 +490,9 @@ void CodeGenerator::EmitInstruction() {
     builder_.SetInsertPoint(after);
     return;
   }
-  if (analysis_.IsNativeAccess(*in_)) {
+  if (analysis_.IsNativeAccess(*in_) && !ScreenedByHandler(*in_)) {
     EmitAccess();
-  } else if (analysis_.IsNative(*in_)) {
+  } else if (analysis_.IsNative(*in_) && !ScreenedByHandler(*in_)) {
     EmitNative();
   } else if (!guarded) {
     EmitHandler(RunningBits());

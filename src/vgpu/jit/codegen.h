@@ -209,6 +209,17 @@ class CodeGenerator {
   llvm::Value* Repeat(llvm::Value* mask, unsigned times);
   bool Contiguous(const Value& address) const;
 
+  // ---- codegen_screen.cc: nothing unless the launch is screened
+  // Tells the screen of the access; `site` is its site's number, or ~0; `bits` as above.
+  void EmitScreen(const Value& address, uint32_t site, llvm::Value* bits);
+  void EmitIndexScreen();
+  // The same for shared memory without a call, where the access is simple enough.
+  bool EmitSharedScreen(const Value& address);
+  void Suspect(llvm::Value* bad, uint32_t why);
+  // Handlers tell the screen by themselves: for masks that are not known to name all lanes, and for
+  // all memory but plain shared and global one.
+  bool ScreenedByHandler(const Instruction& in) const;
+
   const CompileRequest& request_;
   const Function& function_;
   const Analysis& analysis_;
@@ -230,6 +241,8 @@ class CodeGenerator {
   std::vector<llvm::SmallVector<llvm::AllocaInst*, 4>> storage_;  // by web
   llvm::AllocaInst* back_edges_ = nullptr;
   std::map<llvm::AllocaInst*, uint32_t> slots_;
+  llvm::AllocaInst* screen_buffer_ = nullptr;
+  std::map<size_t, llvm::Value*> screen_fields_;  // of ScreenView
   uint32_t save_bytes_ = 0;
   uint32_t sites_ = 0;
   std::set<uint32_t> left_for_;  // joins of branches at which the code is left
@@ -243,6 +256,7 @@ class CodeGenerator {
   struct GroupState {
     Value begin;                        // addresses of its first byte
     llvm::AllocaInst* delta = nullptr;  // to the host's
+    uint32_t site = ~0u;                // ~0: none
   };
   std::map<int32_t, GroupState> group_state_;  // of the block that is being emitted
   Parted* parted_ = nullptr;                   // null: all lanes run

@@ -189,9 +189,11 @@ void CodeGenerator::EmitAccess() {
       .begin = in.offset, .bytes = total, .align = total, .writes = in.op == Op::kStore};
   const int32_t number = access_group_of_[pc_];
   llvm::Value* delta = nullptr;
+  uint32_t screened_site = ~0u;
   Value address;
   if (number < 0 || access_groups_[static_cast<size_t>(number)].members == 1) {
     delta = EmitCheck(call, bits, fast, slow);
+    screened_site = call.site;
   } else {
     const AccessGroup& group = access_groups_[static_cast<size_t>(number)];
     llvm::Type* i64 = builder_.getInt64Ty();
@@ -205,11 +207,13 @@ void CodeGenerator::EmitAccess() {
       it->second = {MaskedAddress(group.begin, bits), Slot(i64)};
       delta = EmitCheck(call, bits, fast, slow);
       builder_.CreateStore(delta, it->second.delta);
+      it->second.site = call.site;
     } else {
       builder_.CreateBr(fast);
       builder_.SetInsertPoint(fast);
       delta = builder_.CreateLoad(i64, it->second.delta);
     }
+    screened_site = it->second.site;
     // The check has shown that nothing wraps.
     address = it->second.begin;
     for (llvm::Value*& part : address.part) {
@@ -218,6 +222,7 @@ void CodeGenerator::EmitAccess() {
   }
   if (delta != nullptr) {
     if (address.part.empty()) address = MaskedAddress(in.offset, bits);
+    EmitScreen(address, screened_site, bits);
     if (in.op == Op::kLoad) {
       EmitLoad(address, delta, bits);
     } else {

@@ -87,6 +87,7 @@ void CodeGenerator::CheckExtension(const Value& value, bool is_signed) {
 
 void CodeGenerator::EmitNative() {
   const Instruction& in = *in_;
+  EmitIndexScreen();
   switch (in.op) {
     case Op::kNop:
     case Op::kBarWarpSync:
