@@ -9,11 +9,14 @@ struct CommandEntry {
 };
 
 constexpr CommandEntry kCommands[] = {
-    {"Tasks", AddTasks},        {"Tasks", AddOps},           {"Candidates", AddVerify},
-    {"Candidates", AddCompare}, {"Candidates", AddEstimate}, {"Candidates", AddPlan},
-    {"Candidates", AddMutate},  {"Candidates", AddMutants},  {"Candidates", AddAskVerifier},
-    {"Candidates", AddArchive}, {"Kernels", AddRun},         {"Kernels", AddSanitize},
-    {"Kernels", AddProfile},    {"Kernels", AddLaunch},      {"Set-up", AddDoctor},
+    {"Tasks", AddTasks},          {"Tasks", AddOps},
+    {"Candidates", AddTranslate}, {"Candidates", AddVerify},
+    {"Candidates", AddCompare},   {"Candidates", AddEstimate},
+    {"Candidates", AddPlan},      {"Candidates", AddMutate},
+    {"Candidates", AddMutants},   {"Candidates", AddAskVerifier},
+    {"Candidates", AddArchive},   {"Kernels", AddRun},
+    {"Kernels", AddSanitize},     {"Kernels", AddProfile},
+    {"Kernels", AddLaunch},       {"Set-up", AddDoctor},
     {"Set-up", AddCompletion},
 };
 

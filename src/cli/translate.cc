@@ -1,0 +1,262 @@
+// `kernelsmith translate TASK`: PyTorch to readable CUDA, verified before it is handed over.
+#include "translate/translate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/task_store.h"
+#include "verify/verify.h"
+
+namespace kernelsmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string task;
+  std::string out;
+  std::string schedule;
+  std::string from;
+  std::string only;
+  bool backward = false;
+  bool no_verify = false;
+  bool suite = false;
+  bool genes = false;
+  TranslateOptions translate;
+};
+
+class Command {
+ public:
+  Command(Session& session, const Options& options)
+      : session_(session),
+        options_(options),
+        store_(DefaultTaskStoreOptions(session), session.files),
+        compiler_(session.files, session.processes, session.tools),
+        progress_(session.MakeProgress()) {}
+
+  Status Start() {
+    if (!options_.schedule.empty()) {
+      KS_TRY(const std::string text, session_.files.Read(options_.schedule));
+      KS_TRY(schedule_, codegen::ParseSchedule(text, options_.schedule));
+    }
+    KS_TRY(device_, MakeVirtualDevice());
+    return {};
+  }
+  TaskStore& store() { return store_; }
+
+  struct Translated {
+    codegen::Model model;
+    std::string source;
+    std::optional<Verdict> verdict;
+  };
+
+  Result<Translated> Translate(const Task& task, TaskDirection direction, const fs::path& file) {
+    TranslateOptions translate = options_.translate;
+    translate.direction = direction;
+    Translated result;
+    KS_TRY(result.model, ModelOf(store_, task, translate));
+    KS_TRY(result.source, codegen::EmitCandidate(result.model, schedule_));
+    KS_RETURN_IF_ERROR(session_.files.Write(file, result.source));
+    if (options_.no_verify) return result;
+    VerifyOptions verify;
+    verify.direction = direction;
+    verify.dtype = translate.dtype;
+    verify.seed = session_.Seed();
+    KS_TRY(result.verdict, Verify(task, file, verify,
+                                  {.tasks = store_,
+                                   .compiler = compiler_,
+                                   .processes = session_.processes,
+                                   .device = *device_,
+                                   .files = session_.files,
+                                   .clock = session_.clock,
+                                   .progress = *progress_}));
+    return result;
+  }
+  const codegen::Schedule& schedule() const { return schedule_; }
+
+ private:
+  Session& session_;
+  const Options& options_;
+  TaskStore store_;
+  CandidateCompiler compiler_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Device> device_;
+  codegen::Schedule schedule_;
+};
+
+std::string FirstFinding(const Verdict& verdict) {
+  const Finding* finding = verdict.Deciding();
+  return finding ? fmt::format("{}: {}", finding->kind, finding->message) : "";
+}
+
+Result<ExitCode> RunOne(Session& session, const Options& options) {
+  Command command(session, options);
+  KS_RETURN_IF_ERROR(command.Start());
+  KS_TRY(const Task task, command.store().Load(options.task));
+  const TaskDirection direction =
+      options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+  if (std::find(task.directions.begin(), task.directions.end(), direction) ==
+      task.directions.end()) {
+    return InvalidInput(fmt::format("task {} has no {} pass", task.name, Name(direction)));
+  }
+  if (options.genes) {
+    TranslateOptions translate = options.translate;
+    translate.direction = direction;
+    KS_TRY(const codegen::Model model, ModelOf(command.store(), task, translate));
+    nlohmann::json genes = nlohmann::json::array();
+    for (const codegen::Gene& gene : codegen::GenesOf(model, command.schedule())) {
+      genes.push_back({{"name", gene.name}, {"value", gene.value}, {"values", gene.values}});
+      if (!session.json)
+        session.out << fmt::format("{} = {}  {}\n", gene.name, gene.value,
+                                   nlohmann::json(gene.values).dump());
+    }
+    if (session.json) session.PrintJson({{"genes", genes}});
+    return kExitOk;
+  }
+  const fs::path folder =
+      options.out.empty() ? fs::path(task.name + "_cuda") : fs::path(options.out);
+  const fs::path file = folder / (std::string(Name(direction)) + ".cu");
+  KS_RETURN_IF_ERROR(session.files.MakeDirectories(folder));
+  KS_TRY(const Command::Translated result, command.Translate(task, direction, file));
+  const fs::path module = folder / "module.py";
+  // With the other direction beside it the module has gradients.
+  const TaskDirection other = options.backward ? TaskDirection::kForward : TaskDirection::kBackward;
+  std::optional<codegen::Model> partner;
+  if (session.files.Exists(folder / (std::string(Name(other)) + ".cu"))) {
+    TranslateOptions translate = options.translate;
+    translate.direction = other;
+    KS_TRY(partner, ModelOf(command.store(), task, translate));
+  }
+  const codegen::Model* models[] = {&result.model, partner ? &*partner : nullptr};
+  KS_RETURN_IF_ERROR(session.files.Write(
+      module,
+      PythonModule(task, models[options.backward ? 1 : 0], models[options.backward ? 0 : 1])));
+  if (session.json) {
+    nlohmann::json document = {{"task", task.name},
+                               {"direction", Name(direction)},
+                               {"file", file.string()},
+                               {"module", module.string()}};
+    document["verdict"] = result.verdict ? ToJson(*result.verdict) : nlohmann::json("not verified");
+    session.PrintJson(document);
+  } else {
+    session.out << fmt::format("{}\n{}\n", file.string(), module.string());
+    if (result.verdict) {
+      session.out << ToText(*result.verdict, session.ColorOut());
+    } else {
+      session.out << "not verified: --no-verify was given\n";
+    }
+  }
+  return result.verdict ? ExitCodeOf(result.verdict->kind) : kExitOk;
+}
+
+// Every task of a collection in every direction: one line each, and the totals.
+Result<ExitCode> RunSuite(Session& session, const Options& options) {
+  Command command(session, options);
+  KS_RETURN_IF_ERROR(command.Start());
+  KS_TRY(const std::vector<fs::path> paths, command.store().List(options.from));
+  const fs::path folder =
+      options.out.empty() ? CacheFolder() / "translations" : fs::path(options.out);
+  KS_RETURN_IF_ERROR(session.files.MakeDirectories(folder));
+  struct Count {
+    int verified = 0, all = 0;
+  } counts[2];
+  nlohmann::json rows = nlohmann::json::array();
+  for (const fs::path& path : paths) {
+    if (path.stem().string().find(options.only) == std::string::npos) continue;
+    const Result<Task> task = command.store().Load(path.string());
+    if (!task.ok()) {
+      session.out << fmt::format("{:<28} {:<9} {}\n", path.stem().string(), "",
+                                 "error: " + task.error().message());
+      continue;
+    }
+    for (const TaskDirection direction : task->directions) {
+      if (options.backward && direction != TaskDirection::kBackward) continue;
+      if (task->Configurations(direction).empty()) continue;
+      Count& count = counts[direction == TaskDirection::kBackward];
+      ++count.all;
+      const fs::path file = folder / fmt::format("{}_{}.cu", task->name, Name(direction));
+      const auto started = session.clock.Now();
+      const Result<Command::Translated> result = command.Translate(*task, direction, file);
+      const double seconds = std::chrono::duration<double>(session.clock.Now() - started).count();
+      std::string verdict, why;
+      if (!result.ok()) {
+        verdict = result.error().kind() == ErrorKind::kUnsupported ? "unsupported" : "error";
+        why = result.error().message();
+      } else if (!result->verdict) {
+        verdict = "not verified";
+      } else {
+        verdict = Name(result->verdict->kind);
+        why = FirstFinding(*result->verdict);
+        if (result->verdict->kind == VerdictKind::kVerified) ++count.verified;
+      }
+      rows.push_back({{"task", task->name},
+                      {"direction", Name(direction)},
+                      {"verdict", verdict},
+                      {"why", why},
+                      {"seconds", seconds}});
+      if (!session.json) {
+        session.out << fmt::format("{:<28} {:<9} {:<13} {:5.1f} s  {}\n", task->name,
+                                   Name(direction), verdict, seconds, why)
+                    << std::flush;
+      }
+    }
+  }
+  if (session.json) {
+    session.PrintJson({{"tasks", rows},
+                       {"forward", {{"verified", counts[0].verified}, {"all", counts[0].all}}},
+                       {"backward", {{"verified", counts[1].verified}, {"all", counts[1].all}}}});
+  } else {
+    session.out << fmt::format("verified: forward {} of {}, backward {} of {}\n",
+                               counts[0].verified, counts[0].all, counts[1].verified,
+                               counts[1].all);
+  }
+  const bool all = counts[0].verified == counts[0].all && counts[1].verified == counts[1].all;
+  return all ? kExitOk : kExitInconclusive;
+}
+
+Result<ExitCode> RunTranslate(Session& session, const Options& options) {
+  if (options.suite) return RunSuite(session, options);
+  if (options.task.empty()) return InvalidInput("translate needs a task, or --suite");
+  return RunOne(session, options);
+}
+
+}  // namespace
+
+void AddTranslate(CLI::App& app, Session& session) {
+  CLI::App* command =
+      app.add_subcommand("translate", "Make a CUDA file of a task's PyTorch code, and verify it");
+  command->fallthrough();
+  command->footer(
+      "Writes DIR/forward.cu (or backward.cu) and DIR/module.py, which loads them into PyTorch. "
+      "Shapes are runtime\n"
+      "values: the file is for the task's whole family. Exit code: 0 verified (or --no-verify), 1 "
+      "refuted,\n"
+      "3 inconclusive, or unsupported, with the operator that can't be translated.");
+  auto options = std::make_shared<Options>();
+  command->add_option(
+      "task", options->task,
+      "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder");
+  command->add_flag("--backward", options->backward, "The task's backward pass");
+  command
+      ->add_option("--dtype", options->translate.dtype,
+                   "float32, float16, bfloat16, or the task's own")
+      ->capture_default_str();
+  command->add_option("-o,--out", options->out, "Folder to write to [TASK_cuda]");
+  command->add_option("--schedule", options->schedule,
+                      "JSON file with genes: how kernels are tiled and fused");
+  command->add_flag("--genes", options->genes,
+                    "List what a schedule can choose, and write nothing");
+  command->add_flag("--no-verify", options->no_verify, "Do not verify the file");
+  command->add_flag("--suite", options->suite,
+                    "Every task of the suite (or of --from), forward and backward");
+  command->add_option("--from", options->from, "A folder of tasks for --suite");
+  command->add_option("--only", options->only, "Tasks of --suite whose name contains this");
+  command->callback([&session, options] {
+    session.action = [&session, options] { return RunTranslate(session, *options); };
+  });
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,281 @@
+// Sums of products, tiled: every product of matrices and every convolution, with what is done to
+// the result.
+//
+// The axes of the result are a batch, rows (only the left factor has them) and columns (only the
+// right one). A block computes a tile of rows and columns: it brings slices of both factors into
+// shared memory, whatever index arithmetic, padding or activation they come with, and each thread
+// keeps a small square of sums in registers.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit.h"
+
+namespace kernelsmith::codegen {
+namespace {
+
+Int Count(const std::vector<Int>& axes) {
+  Int count(1);
+  for (const Int& axis : axes) count = count * axis.atom()->extent;
+  return count;
+}
+
+Scalar Multiplied(const Program& program, const std::vector<Scalar>& factors) {
+  Scalar product = factors[0];
+  for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
+  return Flattened(program, product);
+}
+
+class ContractionEmitter {
+ public:
+  ContractionEmitter(EmitContext& context, const Kernel& kernel)
+      : context_(context), kernel_(kernel), out_(context, kernel.name) {}
+
+  KernelText Run() {
+    Prepare();
+    if (!ChooseTiles()) return EmitRows(context_, kernel_);
+    const std::string& type = context_.index_type;
+    const std::string value_type = ValueType(kernel_.nests[0].body->dtype);
+    for (std::string* name : {&k0_, &m0_, &n0_, &k_, &x_, &e_, &tx_, &ty_, &i_, &j_, &a_, &b_,
+                              &sums_, &tiles_m_, &tiles_n_, &left_tile_, &right_tile_}) {
+      *name = out_.Fresh(*name);  // unless an argument has that name
+    }
+    rows_text_ = out_.Text(Count(rows_));
+    columns_text_ = out_.Text(Count(columns_));
+    depth_text_ = out_.Text(Count(depth_));
+    // Padding of four keeps rows aligned for loads of four elements; padding of one puts
+    // neighbouring k into different banks.
+    out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}][{}];", value_type, left_tile_,
+                          tile_k_, tile_m_ + pad_));
+    out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}][{}];", value_type, right_tile_,
+                          tile_k_, tile_n_ + pad_));
+    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_n_, columns_text_,
+                          tile_n_ - 1, tile_n_));
+    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_m_, rows_text_, tile_m_ - 1,
+                          tile_m_));
+    out_.Line(fmt::format("const {} {} = blockIdx.x % {} * {};", type, n0_, tiles_n_, tile_n_));
+    out_.Line(fmt::format("const {} {} = blockIdx.x / {} % {} * {};", type, m0_, tiles_n_, tiles_m_,
+                          tile_m_));
+    if (!batch_.empty()) {
+      const std::string batch = out_.Fresh("batch");
+      out_.Line(
+          fmt::format("const {} {} = blockIdx.x / ({} * {});", type, batch, tiles_n_, tiles_m_));
+      out_.Decompose(batch_, batch);
+    }
+    out_.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tx_,
+                          threads_n_, ty_));
+    out_.Line(fmt::format("{} {}[{}][{}] = {{}};", value_type, sums_, thread_m_, thread_n_));
+    out_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {{", type, k0_, depth_text_,
+                          tile_k_));
+    Bring(left_tile_, left_, rows_, m0_, rows_text_, tile_m_);
+    Bring(right_tile_, right_, columns_, n0_, columns_text_, tile_n_);
+    out_.Line("__syncthreads();");
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", k_, tile_k_));
+    out_.Line(fmt::format("{} {}[{}], {}[{}];", value_type, a_, thread_m_, b_, thread_n_));
+    out_.Line("#pragma unroll");
+    out_.Line(
+        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5} * {1} + {0}];", i_,
+                    thread_m_, a_, left_tile_, k_, ty_));
+    out_.Line("#pragma unroll");
+    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5}];", j_,
+                          thread_n_, b_, right_tile_, k_, Column()));
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, thread_m_));
+    out_.Line("#pragma unroll");
+    out_.Line(
+        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3}] * {5}[{0}];", j_,
+                    thread_n_, sums_, i_, a_, b_));
+    out_.Close();
+    out_.Close();
+    out_.Line("__syncthreads();");
+    out_.Close();
+    Finish();
+
+    Launch launch;
+    launch.kernel = kernel_.name;
+    const std::string batch = batch_.empty() ? "" : fmt::format(" * ({})", HostText(Count(batch_)));
+    launch.grid = fmt::format("Blocks({}, {}) * Blocks({}, {}){}", HostText(Count(rows_)), tile_m_,
+                              HostText(Count(columns_)), tile_n_, batch);
+    launch.block = std::to_string(threads_);
+    launch.arguments = out_.Arguments();
+    return {out_.Source(Comment(kernel_), fmt::format("__launch_bounds__({})", threads_)),
+            {launch}};
+  }
+
+ private:
+  void Prepare() {
+    const Program& program = context_.program;
+    batch_ = kernel_.batch_axes;
+    rows_ = kernel_.row_axes;
+    columns_ = kernel_.column_axes;
+    depth_ = kernel_.nests[0].reduced;
+    left_ = Multiplied(program, kernel_.left);
+    right_ = Multiplied(program, kernel_.right);
+    std::set<BufferId> own;
+    for (const Nest& nest : kernel_.nests) own.insert(nest.outputs[0]);
+    for (const Nest& nest : kernel_.nests) {
+      flats_.push_back(FlatIndex(program.buffers[nest.outputs[0]].shape, nest.axes));
+      if (&nest == &kernel_.nests[0]) continue;
+      // What this kernel computed is a variable, whatever its index.
+      bodies_.push_back(
+          SubstituteLoads(Flattened(program, nest.body), [&](const ScalarNode& load) -> Scalar {
+            return own.contains(load.buffer) ? Load(load.buffer, {Int(0)}, load.dtype) : nullptr;
+          }));
+    }
+    const auto collapse = [&](std::vector<Int>& axes, std::vector<Scalar*> values, bool results) {
+      CollapseInput input{&axes, std::move(values), {}};
+      if (results) {
+        for (Scalar& body : bodies_) input.values.push_back(&body);
+        for (Int& flat : flats_) input.flats.push_back(&flat);
+      }
+      Collapse(input);
+    };
+    collapse(batch_, {&left_, &right_}, true);
+    collapse(rows_, {&left_}, true);
+    collapse(columns_, {&right_}, true);
+    collapse(depth_, {&left_, &right_}, false);
+  }
+
+  int64_t Largest(const Int& size) const {
+    const auto values = context_.family.ValuesOf(size);
+    return *std::max_element(values.begin(), values.end());
+  }
+
+  // False: too small to tile.
+  bool ChooseTiles() {
+    const int64_t m = Largest(Count(rows_)), n = Largest(Count(columns_)),
+                  k = Largest(Count(depth_));
+    const std::string& gene = kernel_.gene;
+    if (context_.Choose(gene + ".tiled", {0, 1}, m >= 8 && n >= 8 && k >= 4 ? 1 : 0) == 0)
+      return false;
+    const auto tile = [](int64_t size, int64_t most) {
+      int64_t t = 16;
+      while (t < size && t < most) t *= 2;
+      return t;
+    };
+    // Large tiles reuse more, but leave multiprocessors idle unless there are a few hundred of
+    // them.
+    const int64_t most = m * n * Largest(Count(batch_)) >= (int64_t{1} << 22) ? 128 : 64;
+    tile_m_ = context_.Choose(gene + ".tile_m", {16, 32, 64, 128}, tile(m, most));
+    tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64, 128}, tile(n, most));
+    tile_k_ = context_.Choose(gene + ".tile_k", {4, 8, 16, 32}, k <= 8 ? 8 : 16);
+    pad_ = context_.Choose(gene + ".pad", {0, 1, 4}, 4);
+    const auto each = [](int64_t t) {
+      return t >= 128 ? int64_t{8} : t >= 64 ? int64_t{4} : t >= 32 ? int64_t{2} : int64_t{1};
+    };
+    thread_m_ = context_.Choose(gene + ".thread_m", {1, 2, 4, 8}, each(tile_m_));
+    thread_n_ = context_.Choose(gene + ".thread_n", {1, 2, 4, 8}, each(tile_n_));
+    // At most 1024 threads, at least a warp: what a schedule asks for is bent to fit.
+    while (tile_m_ / thread_m_ * (tile_n_ / thread_n_) > 1024)
+      (thread_m_ <= thread_n_ ? thread_m_ : thread_n_) *= 2;
+    while (tile_m_ / thread_m_ * (tile_n_ / thread_n_) < 32)
+      (thread_m_ >= thread_n_ ? thread_m_ : thread_n_) /= 2;
+    group_ = std::min(thread_n_, context_.Choose(gene + ".group", {1, 2, 4}, 4));
+    threads_n_ = tile_n_ / thread_n_;
+    threads_ = tile_m_ / thread_m_ * threads_n_;
+    return true;
+  }
+
+  // Whether neighbouring k lie side by side in memory; otherwise neighbouring rows (or columns) do.
+  bool DepthIsContiguous(const Scalar& value, const std::vector<Int>& axes) const {
+    int by_depth = 0, by_axis = 0;
+    VisitScalars(value, [&](const Scalar& node) {
+      if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
+      const auto k = CoefficientOf(node->index[0], depth_.back().atom());
+      const auto a = CoefficientOf(node->index[0], axes.back().atom());
+      if (k && k->is(1)) ++by_depth;
+      if (a && a->is(1)) ++by_axis;
+    });
+    return by_depth > by_axis;
+  }
+
+  // A slice of a factor into shared memory, neighbouring threads reading neighbouring elements.
+  void Bring(const std::string& array, const Scalar& value, const std::vector<Int>& axes,
+             const std::string& origin, const std::string& extent, int64_t tile) {
+    const std::string& type = context_.index_type;
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2}) {{", e_,
+                          tile * tile_k_, threads_));
+    const bool along_k = DepthIsContiguous(value, axes);
+    out_.Line(along_k
+                  ? fmt::format("const int {0} = {2} / {3}, {1} = {2} % {3};", x_, k_, e_, tile_k_)
+                  : fmt::format("const int {0} = {2} % {3}, {1} = {2} / {3};", x_, k_, e_, tile));
+    const std::string at = out_.Fresh("at"), depth = out_.Fresh("depth"),
+                      element = out_.Fresh("value");
+    out_.Line(
+        fmt::format("const {} {} = {} + {}, {} = {} + {};", type, at, origin, x_, depth, k0_, k_));
+    out_.Line(fmt::format("{} {} = 0;", ValueType(value->dtype), element));
+    out_.Open(fmt::format("if ({} < {} && {} < {}) {{", at, extent, depth, depth_text_));
+    out_.Decompose(axes, at);
+    out_.Decompose(depth_, depth);
+    out_.Share({value});
+    out_.Line(fmt::format("{} = {};", element, out_.Text(value)));
+    out_.Close();
+    out_.Line(fmt::format("{}[{}][{}] = {};", array, k_, x_, element));
+    out_.Close();
+  }
+
+  // Column j of a thread: in groups that lie side by side, so that one load brings a group and a
+  // warp's stores are contiguous.
+  std::string Column() const {
+    if (group_ == 1) return fmt::format("{} + {} * {}", tx_, j_, threads_n_);
+    if (group_ == thread_n_) return fmt::format("{} * {} + {}", tx_, group_, j_);
+    return fmt::format("{0} / {1} * {2} + {3} * {1} + {0} % {1}", j_, group_, group_ * threads_n_,
+                       tx_);
+  }
+
+  void Finish() {
+    const std::string& type = context_.index_type;
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, thread_m_));
+    const std::string m = out_.Fresh("row"), n = out_.Fresh("col");
+    out_.Line(fmt::format("const {} {} = {} + {} * {} + {};", type, m, m0_, ty_, thread_m_, i_));
+    out_.Line(fmt::format("if ({} >= {}) break;", m, rows_text_));
+    out_.Decompose(rows_, m);
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", j_, thread_n_));
+    out_.Line(fmt::format("const {} {} = {} + {};", type, n, n0_, Column()));
+    out_.Line(fmt::format("if ({} >= {}) break;", n, columns_text_));
+    out_.Decompose(columns_, n);
+    out_.Share(bodies_);
+    const BufferId first = kernel_.nests[0].outputs[0];
+    const std::string sum = fmt::format("{}[{}][{}]", sums_, i_, j_);
+    out_.Bind(first, sum);
+    if (context_.needed.contains(first)) out_.Store(first, flats_[0], sum);
+    for (size_t k = 0; k < bodies_.size(); ++k) {
+      const BufferId id = kernel_.nests[k + 1].outputs[0];
+      const std::string value =
+          k + 1 < bodies_.size() ? out_.Variable(bodies_[k], "v") : out_.Text(bodies_[k]);
+      out_.Bind(id, value);
+      if (context_.needed.contains(id)) out_.Store(id, flats_[k + 1], value);
+    }
+    out_.Close();
+    out_.Close();
+  }
+
+  EmitContext& context_;
+  const Kernel& kernel_;
+  KernelWriter out_;
+  std::vector<Int> batch_, rows_, columns_, depth_;
+  Scalar left_, right_;
+  std::vector<Scalar> bodies_;  // of the maps after the sum
+  std::vector<Int> flats_;      // where each nest stores
+  int64_t tile_m_ = 64, tile_n_ = 64, tile_k_ = 16, thread_m_ = 4, thread_n_ = 4, threads_n_ = 16,
+          threads_ = 256;
+  int64_t pad_ = 4, group_ = 4;
+  std::string rows_text_, columns_text_, depth_text_;
+  // Names in the kernel.
+  std::string k0_ = "k0", m0_ = "m0", n0_ = "n0", k_ = "k", x_ = "x", e_ = "e", tx_ = "tx",
+              ty_ = "ty", i_ = "i", j_ = "j", a_ = "a", b_ = "b", sums_ = "sums",
+              tiles_m_ = "tiles_m", tiles_n_ = "tiles_n", left_tile_ = "left",
+              right_tile_ = "right";
+};
+
+}  // namespace
+
+KernelText EmitContraction(EmitContext& context, const Kernel& kernel) {
+  return ContractionEmitter(context, kernel).Run();
+}
+
+}  // namespace kernelsmith::codegen

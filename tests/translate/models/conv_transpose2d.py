@@ -1,0 +1,27 @@
+"""Transposed convolution."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+batch = 2
+inputs = 8
+outputs = 12
+size = 10
+
+
+class Model(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.conv = nn.ConvTranspose2d(inputs, outputs, 3, stride=2, padding=1, output_padding=1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+def get_inputs():
+    return [torch.rand(batch, inputs, size, size)]
+
+
+def get_init_inputs():
+    return [inputs, outputs]

@@ -1,0 +1,21 @@
+"""Cosine similarity loss."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+rows = 48
+width = 96
+
+
+class Model(nn.Module):
+    def forward(self, a, b):
+        return torch.mean(1 - F.cosine_similarity(a, b, dim=1))
+
+
+def get_inputs():
+    return [torch.rand(rows, width), torch.rand(rows, width)]
+
+
+def get_init_inputs():
+    return []
