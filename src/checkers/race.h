@@ -40,7 +40,8 @@ class RaceChecker final : public Checker {
   std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
     return vgpu::ScreenChecks{.races = true};
   }
-  // Only where no operation can overlap another: the screen sees one launch at a time.
+  // Only where no operation can overlap another (plans: one after the other). What is submitted to
+  // streams may overlap with what comes later, which the screen could not know.
   bool MayScreen() override;
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
   void OnLaunchEnd(const vgpu::Fault* fault) override;
@@ -101,8 +102,6 @@ class RaceChecker final : public Checker {
 
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
-  uint64_t last_operation_ = 0;
-  bool branched_ = false;  // some operation is not ordered with the one submitted before it
   uint32_t stamp_base_ = 0;
   std::vector<Stamp> stamps_;                      // by Entry::stamp - 1 - stamp_base_
   std::vector<std::unique_ptr<Launch>> launches_;  // by Stamp::launch

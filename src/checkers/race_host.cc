@@ -29,15 +29,11 @@ bool RaceChecker::HostAccess::Touches(const HostAccess& other) const {
 
 void RaceChecker::OnSubmit(uint64_t operation, std::span<const uint64_t> after) {
   operations_.Submit(operation, after);
-  if (last_operation_ != 0 && !operations_.Before(operation).Contains(last_operation_)) {
-    branched_ = true;
-  }
-  last_operation_ = operation;
 }
 
 bool RaceChecker::MayScreen() {
-  return !branched_ && launch_ != nullptr && launch_->first_stamp == launch_->own_stamp &&
-         launch_->host.empty();
+  return launch_ != nullptr && launch_->operation == 0 &&
+         launch_->first_stamp == launch_->own_stamp && launch_->host.empty();
 }
 
 void RaceChecker::OnHostWait(std::span<const uint64_t> operations) {
