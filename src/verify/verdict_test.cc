@@ -63,8 +63,9 @@ TEST(Verdict, VerifiedSaysWhatWasChecked) {
       {.configuration = "a", .inputs = "task", .elements = 10, .worst = 1.5});
   verdict.proof.numbers.push_back(
       {.configuration = "b", .inputs = "ties", .elements = 20, .worst = 0.5});
-  EXPECT_THAT(ToText(verdict, false), HasSubstr("numbers: 30 elements over 2 shapes and 2 kinds of "
-                                                "inputs, worst error 1.5 of 16"));
+  EXPECT_THAT(ToText(verdict, false),
+              HasSubstr("numbers: 30 elements over 2 shapes and 2 kinds of "
+                        "inputs, worst error 9.4 % of what rounding explains"));
   // What was not done is said.
   EXPECT_THAT(ToText(verdict, false), HasSubstr("algebra: not checked"));
 }
