@@ -221,6 +221,13 @@ Outcome RunKernel(const std::string& text, uint64_t seed, bool screening) {
   return outcome;
 }
 
+// A thread's own write, then its atomic, then another thread's atomic.
+TEST(Screen, RemembersTheWriteBeforeAnAtomic) {
+  const std::string text = Generator(1405).Kernel();
+  EXPECT_NE(RunKernel(text, 1405, false).findings, "");
+  EXPECT_EQ(RunKernel(text, 1405, false).findings, RunKernel(text, 1405, true).findings) << text;
+}
+
 TEST(Screen, SaysTheSameAsTheCheckers) {
   const char* wanted = std::getenv("KERNELSMITH_SCREEN_KERNELS");
   const uint64_t goal = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 120;

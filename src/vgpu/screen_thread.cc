@@ -257,10 +257,18 @@ bool ScreenThread::Lane(Region* region, ScreenBlock& block, uint64_t address, ui
         good &= written && clock.Past(r, me, clock.past);
         writes[i] = me;
         break;
-      default:  // atomics do not race with one another
-        good &= defined && (written || clock.IsAtomic(w)) && clock.Past(r, me, clock.past);
-        writes[i] = written || w == clock.atomics() ? clock.atomics() : clock.all_atomics();
+      default: {  // atomics do not race with one another
+        const bool is_atomic = clock.IsAtomic(w);
+        good &= defined && (written || is_atomic) && clock.Past(r, me, clock.past);
+        // What this block wrote before in this launch is ordered with its own atomics, not with
+        // those of other blocks; a cell has no room for both.
+        good &= region == nullptr || w < clock.past || w == me || is_atomic;
+        // Nor may the thread's own write, still unordered with others, be forgotten.
+        if (w != me) {
+          writes[i] = written || w == clock.atomics() ? clock.atomics() : clock.all_atomics();
+        }
         break;
+      }
     }
     if (region != nullptr) screen_.Unlock(*region, i / Screen::kLineCells);
   }
