@@ -235,7 +235,9 @@ void CodeGenerator::Write(Operand operand, Value value) {
   if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
   const uint32_t web = analysis_.WriteWeb(pc_, operand);
   if (analysis_.Guarded(*in_)) {
-    const Value guard = Guard(*in_);
+    // Its first result may be its guard.
+    if (!write_guard_) write_guard_ = Guard(*in_);
+    const Value& guard = *write_guard_;
     const Value old = LoadWeb(web);
     const Shape shape = analysis_.webs()[web].shape;
     value = Reshape(value, shape);
@@ -297,6 +299,7 @@ Value CodeGenerator::Guard(const Instruction& in) {
 }
 
 BasicBlock* CodeGenerator::NewBlock(const char* name) {
+  ++made_blocks_;
   return BasicBlock::Create(context_, name, kernel_);
 }
 
@@ -464,6 +467,7 @@ void CodeGenerator::EmitBlock(uint32_t b) {
 
 // Everything but branches, calls, exits and barriers.
 void CodeGenerator::EmitInstruction() {
+  write_guard_.reset();
   const bool guarded = analysis_.Guarded(*in_);
   if (in_->control && parted_ != nullptr) {
     // Lanes that come together: DetourOf keeps these out of detours, but for calls that end them.

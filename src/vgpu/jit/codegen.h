@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -147,6 +148,7 @@ class CodeGenerator {
   void EmitArm(Parted& arm, uint32_t first);
   void Meet(const Join& join);
   void Arrive(llvm::Value* bits);
+  llvm::Value* Others(llvm::Value* bits);
   // The lanes that run, as bits.
   llvm::Value* RunningBits();
   // A value of this shape from its lanes, of which only those of `bits` count; `fits`: they have
@@ -262,8 +264,10 @@ class CodeGenerator {
   Parted* parted_ = nullptr;                   // null: all lanes run
   uint32_t depth_ = 0;                         // of it
   uint32_t copied_ = 0;                        // instructions in copies of blocks
+  uint32_t made_blocks_ = 0;
   uint32_t pc_ = 0;
   const Instruction* in_ = nullptr;
+  std::optional<Value> write_guard_;  // of the current instruction, once it has written something
 };
 
 }  // namespace kernelsmith::vgpu::jit
