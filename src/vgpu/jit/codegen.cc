@@ -105,6 +105,7 @@ llvm::Value* CodeGenerator::Group(const Value& value, int group) {
 Value CodeGenerator::Reshape(const Value& value, Shape shape) {
   if (value.shape == shape) return value;
   if (shape.varying()) return {shape, {Expand(value)}};
+  if (value.shape.varying()) KS_UNREACHABLE();  // see FromLanes
   // One value for all groups.
   Value result{shape, {}};
   for (int g = 0; g < groups_; ++g) result.part.push_back(Group(value, g));
@@ -282,6 +283,12 @@ llvm::Value* CodeGenerator::Choose(llvm::Value* mask, llvm::Value* yes, llvm::Va
 }
 
 llvm::Value* CodeGenerator::LanesOf(llvm::Value* bits) {
+  if (!llvm::isa<Constant>(bits)) {
+    // Nothing happens here. But LLVM must not see that these bits come from lanes: its instruction
+    // selection turns an xor of bits into one of lanes and back again, without end (LLVM 19).
+    llvm::FunctionType* type = llvm::FunctionType::get(bits->getType(), {bits->getType()}, false);
+    bits = builder_.CreateCall(type, llvm::InlineAsm::get(type, "", "=r,0", false), {bits});
+  }
   return builder_.CreateBitCast(bits, VectorOf(builder_.getInt1Ty()));
 }
 

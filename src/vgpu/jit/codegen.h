@@ -148,7 +148,6 @@ class CodeGenerator {
   void EmitArm(Parted& arm, uint32_t first);
   void Meet(const Join& join);
   void Arrive(llvm::Value* bits);
-  llvm::Value* Others(llvm::Value* bits);
   // The lanes that run, as bits.
   llvm::Value* RunningBits();
   // A value of this shape from its lanes, of which only those of `bits` count; `fits`: they have

@@ -364,6 +364,11 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Val
     if (bits != nullptr && analysis_.Guarded(in) && analysis_.webs()[web].shape.varying()) {
       value = {kVaryingShape, {builder_.CreateSelect(mask, Expand(value), Expand(LoadWeb(web)))}};
     }
+    // Groups that were taken apart because a part of the lanes runs.
+    if (value.shape.varying()) {
+      value = FromLanes(value.part[0], analysis_.webs()[web].shape,
+                        bits == nullptr ? builder_.getInt32(kFullMask) : bits, nullptr);
+    }
     StoreWeb(web, value);
   };
   if (address.shape.group_uniform()) {

@@ -422,7 +422,7 @@ void CodeGenerator::EmitShuffle() {
 void CodeGenerator::EmitVote() {
   const Instruction& in = *in_;
   llvm::Value* bits = MaskBits(Read(in.c));
-  if (in.negate_c) bits = Others(bits);
+  if (in.negate_c) bits = builder_.CreateNot(bits);
   llvm::Value* all = builder_.CreateICmpEQ(bits, builder_.getInt32(kFullMask));
   llvm::Value* none = builder_.CreateICmpEQ(bits, builder_.getInt32(0));
   switch (static_cast<VoteMode>(in.variant)) {

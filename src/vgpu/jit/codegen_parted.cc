@@ -7,7 +7,6 @@
 // At the join every web must have the shape that the analysis found by looking at whole warps only.
 // That is checked; if it does not hold, the interpreter goes on.
 
-#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include <algorithm>
@@ -42,15 +41,6 @@ llvm::AllocaInst* CodeGenerator::Slot(llvm::Type* type) {
 llvm::Value* CodeGenerator::RunningBits() {
   if (parted_ == nullptr) return builder_.getInt32(kFullMask);
   return builder_.CreateLoad(builder_.getInt32Ty(), parted_->lanes);
-}
-
-// The bits that are not set. In a form that LLVM does not look into: its instruction selection
-// turns an xor of a mask's bits into one of lanes and back again, without end (LLVM 19).
-llvm::Value* CodeGenerator::Others(llvm::Value* bits) {
-  llvm::Type* i32 = builder_.getInt32Ty();
-  llvm::FunctionType* type = llvm::FunctionType::get(i32, {i32}, false);
-  llvm::InlineAsm* invert = llvm::InlineAsm::get(type, "notl $0", "=r,0", false);
-  return builder_.CreateCall(type, invert, {bits});
 }
 
 BasicBlock* CodeGenerator::Go(uint32_t block) {
@@ -100,7 +90,7 @@ void CodeGenerator::EmitPart(const Value& guard, uint32_t target, uint32_t after
   llvm::Value* take = MaskBits(guard);
   if (parted_ != nullptr) {
     take = builder_.CreateAnd(take, running);
-    llvm::Value* stay = builder_.CreateAnd(running, Others(take));
+    llvm::Value* stay = builder_.CreateAnd(running, builder_.CreateNot(take));
     if (target == parted_->join->block || after == parted_->join->block) {
       // A part has arrived; the rest goes on.
       const bool taken = target == parted_->join->block;
@@ -119,7 +109,7 @@ void CodeGenerator::EmitPart(const Value& guard, uint32_t target, uint32_t after
   builder_.SetInsertPoint(not_all);
   Cold(builder_.CreateICmpNE(take, zero), part, Go(after));
   builder_.SetInsertPoint(part);
-  EmitDetour(take, builder_.CreateAnd(running, Others(take)), target, after);
+  EmitDetour(take, builder_.CreateAnd(running, builder_.CreateNot(take)), target, after);
 }
 
 void CodeGenerator::EmitDetour(llvm::Value* take, llvm::Value* stay, uint32_t target,
