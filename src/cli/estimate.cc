@@ -44,7 +44,7 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   KS_TRY(const Task task, store.Load(options.task));
   CandidateCompiler compiler(session.files, session.processes, session.tools);
-  const SubjectRequest request{
+  const MeasuredPlanRequest request{
       .candidate = options.candidate,
       .direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
       .dtype = options.dtype,
@@ -52,14 +52,14 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
       .configuration = options.configuration,
       .seed = session.Seed()};
   KS_TRY(const MeasuredPlan subject,
-         MakeSubject(task, request, store, compiler, session.processes));
+         MakeMeasuredPlan(task, request, store, compiler, session.processes));
   KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
   KS_TRY(const CandidateEstimate result,
-         EstimateSubject(subject, *device, session.tools, session.processes,
-                         {.gpu = gpu,
-                          .max_blocks = options.blocks,
-                          .seed = session.Seed(),
-                          .run_all_blocks = options.all_blocks_run}));
+         EstimateCandidate(subject, *device, session.tools, session.processes,
+                           {.gpu = gpu,
+                            .max_blocks = options.blocks,
+                            .seed = session.Seed(),
+                            .run_all_blocks = options.all_blocks_run}));
   const PlanEstimate& estimate = result.candidate;
   const EagerEstimate& eager = result.eager;
   if (session.json) {

@@ -125,7 +125,7 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   KS_TRY(const Task task, store.Load(task_name));
   CandidateCompiler compiler(session.files, session.processes, session.tools);
-  const SubjectRequest request{
+  const MeasuredPlanRequest request{
       .candidate = candidate,
       .direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
       .dtype = options.dtype,
@@ -133,7 +133,7 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
       .configuration = options.configuration,
       .seed = session.Seed()};
   KS_TRY(const MeasuredPlan subject,
-         MakeSubject(task, request, store, compiler, session.processes));
+         MakeMeasuredPlan(task, request, store, compiler, session.processes));
   KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
   KS_TRY(const PlanProfile profile,
          ProfilePlan(subject, *device, session.tools, session.processes,

@@ -115,9 +115,9 @@ PlanEstimate EstimatePlan(const PlanProfile& profile, const TaskFloor& floor, co
   return estimate;
 }
 
-Result<CandidateEstimate> EstimateSubject(const MeasuredPlan& subject, Device& device,
-                                          ToolFinder& tools, ProcessRunner& processes,
-                                          const PlanProfileOptions& options) {
+Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& subject, Device& device,
+                                            ToolFinder& tools, ProcessRunner& processes,
+                                            const PlanProfileOptions& options) {
   CandidateEstimate result;
   KS_TRY(result.profile, ProfilePlan(subject, device, tools, processes, options));
   if (!result.profile.failure.empty()) {

@@ -49,8 +49,8 @@ struct CandidateEstimate {
   double Speedup() const { return eager.seconds / candidate.seconds; }
 };
 // A candidate whose kernels go wrong is an error.
-Result<CandidateEstimate> EstimateSubject(const MeasuredPlan& subject, Device& device,
-                                          ToolFinder& tools, ProcessRunner& processes,
-                                          const PlanProfileOptions& options = {});
+Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& subject, Device& device,
+                                            ToolFinder& tools, ProcessRunner& processes,
+                                            const PlanProfileOptions& options = {});
 
 }  // namespace kernelsmith

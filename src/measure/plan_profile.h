@@ -7,7 +7,7 @@
 #include "counters/counter_observer.h"
 #include "device/device.h"
 #include "measure/eager_model.h"
-#include "measure/subject.h"
+#include "measure/measured_plan.h"
 #include "support/tool_finder.h"
 
 namespace kernelsmith {

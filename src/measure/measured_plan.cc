@@ -1,4 +1,4 @@
-#include "measure/subject.h"
+#include "measure/measured_plan.h"
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ Result<std::vector<PlanTensor>> ResultTensors(const TaskGraph& task) {
 
 }  // namespace
 
-Result<TaskConfiguration> FindConfiguration(const Task& task, const SubjectRequest& request) {
+Result<TaskConfiguration> FindConfiguration(const Task& task, const MeasuredPlanRequest& request) {
   const std::vector<TaskConfiguration>& all = task.Configurations(request.direction);
   if (request.configuration.empty()) {
     if (const TaskConfiguration* found = task.Find(request.direction, request.group)) {
@@ -86,8 +86,9 @@ Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Ta
   return MakeCallArguments(graph, values);
 }
 
-Result<MeasuredPlan> MakeSubject(const Task& task, const SubjectRequest& request, TaskStore& store,
-                                 CandidateCompiler& compiler, ProcessRunner& processes) {
+Result<MeasuredPlan> MakeMeasuredPlan(const Task& task, const MeasuredPlanRequest& request,
+                                      TaskStore& store, CandidateCompiler& compiler,
+                                      ProcessRunner& processes) {
   MeasuredPlan subject;
   KS_TRY(subject.candidate, compiler.Compile(request.candidate, {}));
   KS_TRY(subject.configuration, FindConfiguration(task, request));

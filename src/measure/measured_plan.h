@@ -12,7 +12,7 @@
 
 namespace kernelsmith {
 
-struct SubjectRequest {
+struct MeasuredPlanRequest {
   std::string candidate;  // a .cu file
   TaskDirection direction = TaskDirection::kForward;
   std::string dtype = "task";
@@ -31,7 +31,7 @@ struct MeasuredPlan {
 
 // What Export says of the task's call, without a candidate. An error names configurations that
 // there are.
-Result<TaskConfiguration> FindConfiguration(const Task& task, const SubjectRequest& request);
+Result<TaskConfiguration> FindConfiguration(const Task& task, const MeasuredPlanRequest& request);
 
 // Values for the tensors of a call: normally distributed floats. Times do not depend on them, so
 // that PyTorch need not compute anything at the shapes that are timed. Tensors of integers are
@@ -40,7 +40,8 @@ Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Ta
                                                       const TaskRequest& request,
                                                       const TaskGraph& graph, uint64_t seed);
 
-Result<MeasuredPlan> MakeSubject(const Task& task, const SubjectRequest& request, TaskStore& store,
-                                 CandidateCompiler& compiler, ProcessRunner& processes);
+Result<MeasuredPlan> MakeMeasuredPlan(const Task& task, const MeasuredPlanRequest& request,
+                                      TaskStore& store, CandidateCompiler& compiler,
+                                      ProcessRunner& processes);
 
 }  // namespace kernelsmith
