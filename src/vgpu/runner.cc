@@ -202,7 +202,6 @@ void Runner::Begin(Block& block, uint64_t number) {
   }
   block.heap_frees = launch_.heap_frees;
   block.finished_warps = 0;
-  block.next_warp = 0;
   if (block.barriers_used) {
     for (BarrierState& barrier : block.barriers) barrier = {};
     block.barriers_used = false;

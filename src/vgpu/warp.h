@@ -204,7 +204,6 @@ struct Block {
   uint64_t heap_frees = 0;              // LaunchState::heap_frees when windows were last forgotten
   std::array<BarrierState, kBarriers> barriers;
   uint32_t finished_warps = 0;
-  uint32_t next_warp = 0;
   bool barriers_used = false;
   bool fresh = false;                              // compiled code has not begun
   bool warps_ready = false;                        // for the interpreter, where compiled code runs

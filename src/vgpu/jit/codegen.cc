@@ -282,14 +282,14 @@ llvm::Value* CodeGenerator::Choose(llvm::Value* mask, llvm::Value* yes, llvm::Va
   return builder_.CreateXor(builder_.CreateAnd(builder_.CreateXor(yes, no), mask), no);
 }
 
+// Not a bitcast of 32 bits to 32 lanes: LLVM 19's instruction selection turns logic on such lanes
+// into logic on bits and back again, without end. A test of each lane's bit it leaves alone.
 llvm::Value* CodeGenerator::LanesOf(llvm::Value* bits) {
-  if (!llvm::isa<Constant>(bits)) {
-    // Nothing happens here. But LLVM must not see that these bits come from lanes: its instruction
-    // selection turns an xor of bits into one of lanes and back again, without end (LLVM 19).
-    llvm::FunctionType* type = llvm::FunctionType::get(bits->getType(), {bits->getType()}, false);
-    bits = builder_.CreateCall(type, llvm::InlineAsm::get(type, "", "=r,0", false), {bits});
-  }
-  return builder_.CreateBitCast(bits, VectorOf(builder_.getInt1Ty()));
+  llvm::SmallVector<uint32_t, kLanes> own_bits;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) own_bits.push_back(uint32_t{1} << lane);
+  llvm::Value* all = builder_.CreateVectorSplat(kLanes, bits);
+  llvm::Value* own = builder_.CreateAnd(all, llvm::ConstantDataVector::get(context_, own_bits));
+  return builder_.CreateICmpNE(own, Constant::getNullValue(own->getType()));
 }
 
 llvm::Value* CodeGenerator::MaskBits(const Value& predicate) {
@@ -571,8 +571,7 @@ void CodeGenerator::ReadResults(llvm::Value* mask) {
     Type* vector = VectorOf(ElementOf(operand.width()));
     llvm::Value* lanes = nullptr;
     if (operand.is_predicate()) {
-      lanes = builder_.CreateBitCast(
-          builder_.CreateAlignedLoad(builder_.getInt32Ty(), place, llvm::Align(4)), vector);
+      lanes = LanesOf(builder_.CreateAlignedLoad(builder_.getInt32Ty(), place, llvm::Align(4)));
     } else {
       lanes = builder_.CreateAlignedLoad(vector, place, llvm::Align(32));
     }

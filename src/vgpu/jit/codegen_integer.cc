@@ -88,12 +88,16 @@ llvm::Value* CodeGenerator::Integer(ArrayRef<llvm::Value*> x) {
       return builder_.CreateSelect(zero, Const(x[0], ~uint64_t{0}), r);
     }
     case Op::kAnd:
+    case Op::kPredAnd:
       return builder_.CreateAnd(x[0], x[1]);
     case Op::kOr:
+    case Op::kPredOr:
       return builder_.CreateOr(x[0], x[1]);
     case Op::kXor:
+    case Op::kPredXor:
       return builder_.CreateXor(x[0], x[1]);
     case Op::kNot:
+    case Op::kPredNot:
       return builder_.CreateNot(x[0]);
     case Op::kNeg:
       return builder_.CreateNeg(x[0]);

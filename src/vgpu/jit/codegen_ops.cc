@@ -158,16 +158,8 @@ llvm::Value* CodeGenerator::Arithmetic(ArrayRef<llvm::Value*> x) {
     case Op::kSelp:
     case Op::kPredSelp: {
       llvm::Value* condition = in.negate_c ? builder_.CreateNot(x[2]) : x[2];
-      return builder_.CreateSelect(condition, x[0], x[1]);
+      return Choose(condition, x[0], x[1]);
     }
-    case Op::kPredAnd:
-      return builder_.CreateAnd(x[0], x[1]);
-    case Op::kPredOr:
-      return builder_.CreateOr(x[0], x[1]);
-    case Op::kPredXor:
-      return builder_.CreateXor(x[0], x[1]);
-    case Op::kPredNot:
-      return builder_.CreateNot(x[0]);
     case Op::kCvta:
     case Op::kCvtaTo: {
       const size_t field = in.space == MemorySpace::kShared ? offsetof(BlockContext, shared_window)

@@ -235,7 +235,7 @@ void CodeGenerator::EmitIndexScreen() {
     for (const Value& source : sources) x.push_back(widen(Expand(source)));
     add(too_large(exact(x)));
     if (mask != nullptr) {
-      bad = builder_.CreateAnd(bad, builder_.CreateBitCast(mask, VectorOf(builder_.getInt1Ty())));
+      bad = builder_.CreateAnd(bad, LanesOf(mask));
     }
     bad = builder_.CreateOrReduce(bad);
   } else {
