@@ -32,6 +32,9 @@ std::string EncodeFinding(const Finding& finding);
 std::string EncodeCounts(const std::vector<Finding>& findings);
 Result<std::vector<Finding>> DecodeReport(std::string_view text);
 
+// The line of a report that says that a kernel was launched: without one, no finding means nothing.
+inline constexpr std::string_view kLaunchedLine = "{\"launched\":true}\n";
+
 // Fills in file, line and function of places in host code: `symbolize` gets a module and offsets in
 // it and returns for each the chain of inlined frames, innermost first.
 struct HostLine {

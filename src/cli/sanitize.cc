@@ -156,6 +156,9 @@ Result<ExitCode> SanitizeProgram(Session& session, const SanitizeOptions& option
     session.err << fmt::format("kernelsmith: the program was ended by signal {} ({})\n",
                                WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   }
+  if (text.find(checkers::kLaunchedLine) == std::string::npos) {
+    session.err << "kernelsmith: no kernel was launched, so none was checked\n";
+  }
   // 124 is what timeout(1) says.
   const int own = timed_out             ? 124
                   : WIFSIGNALED(status) ? 128 + WTERMSIG(status)

@@ -310,6 +310,9 @@ Result<vgpu::LaunchResult> Checking::Launch(vgpu::VirtualGpu& gpu,
                                             const vgpu::LaunchRequest& request) {
   // A program may launch the same kernel thousands of times; the first few tell.
   constexpr int kMostRepeated = 4;
+  if (!launched_.exchange(true) && report_ >= 0) {
+    (void)!::write(report_, checkers::kLaunchedLine.data(), checkers::kLaunchedLine.size());
+  }
   const auto use = UseMemory();
   std::unique_lock memory(memory_mutex_);
   const uint64_t began = uses_;

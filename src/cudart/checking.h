@@ -6,6 +6,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -73,6 +74,7 @@ class Checking {
 
   std::vector<std::string> checks_;
   int report_ = -1;
+  std::atomic<bool> launched_ = false;
   checkers::FindingSink sink_;
   checkers::CheckerList list_{sink_};
   std::mutex mutex_;
