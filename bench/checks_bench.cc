@@ -1,37 +1,24 @@
 // What checking costs: the six speed kernels as compiled code, alone and with the memory, race,
 // initialisation and synchronisation checks, in one run. Every result is checked, and that nothing
 // is found in these kernels.
-//   ks_checks_bench [--quick] [--full] [--all] [--only KERNEL] [--seconds S] [--threads N]
-// --full: also with every access seen by the checkers themselves, as before screens (slow).
-// --all: with the index check too.
-// --quick only checks results, on small problems: no ratios.
 // The output has no value yet in every checked run, as in most programs; its pages are there.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <map>
-#include <span>
 
 #include "checkers/suite.h"
-#include "engine_bench.h"
+#include "engine_measure.h"
 #include "vgpu/vgpu.h"
 
 namespace kernelsmith::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct Options {
-  bool quick = false;
+  Measuring measuring;
   bool full = false;
   bool index = false;
-  double seconds = 3;
-  int threads = 2;
-  std::string only;
 };
 
 enum class How : uint8_t { kAlone, kScreened, kFull };
@@ -44,7 +31,7 @@ class Checked {
   Result<double> Measure(const Problem& problem) {
     KS_TRY(gpu_, vgpu::VirtualGpu::Create({}));
     gpu_->options().engine = vgpu::Engine::kJit;
-    gpu_->options().threads = static_cast<uint32_t>(options_.threads);
+    gpu_->options().threads = static_cast<uint32_t>(options_.measuring.threads);
     KS_TRY(module_, vgpu::LoadedModule::Load({parsed_}, gpu_->memory(), "engine.cu"));
     checkers::FindingSink sink;
     checkers::CheckerList list(sink);
@@ -60,24 +47,18 @@ class Checked {
     arguments_.n = problem.n;
     KS_TRY(const vgpu::Allocation out, Allocate(list, problem.outputs * 4));
     arguments_.out = out.address;
-    double best = 0;
-    const auto deadline = Clock::now() + std::chrono::duration<double>(options_.seconds);
-    for (int i = 0; i < 200 && (i < 3 || Clock::now() < deadline); ++i) {
-      if ((options_.quick && i >= 2) || (i >= 2 && best > options_.seconds)) break;
-      const auto begin = Clock::now();
-      KS_TRY(const vgpu::LaunchResult result,
-             gpu_->Launch({.module = module_.get(),
-                           .entry = problem.kernel,
-                           .grid = {problem.grid.x, problem.grid.y, 1},
-                           .block = {problem.block.x, problem.block.y, 1},
-                           .parameters = std::as_bytes(std::span(&arguments_, 1)),
-                           .observer = how_ == How::kAlone ? nullptr : &list}));
-      const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const auto timed = [&]() -> Result<double> {
+      vgpu::LaunchRequest request = LaunchOf(problem, *module_, arguments_);
+      request.observer = how_ == How::kAlone ? nullptr : &list;
+      vgpu::LaunchResult result;
+      KS_TRY(const double seconds, Time([&]() -> Result<void> {
+               KS_TRY(result, gpu_->Launch(request));
+               return {};
+             }));
       if (result.fault) return InvalidInput("the kernel failed: " + result.fault->message);
       if (how_ == How::kScreened && !result.screened) {
         return InvalidInput("it was not screened: " + result.suspicion);
       }
-      if (i == 0 || seconds < best) best = seconds;
       std::vector<float> values(problem.outputs);
       std::memcpy(values.data(), gpu_->memory().HostAlias(out.address, values.size() * 4),
                   values.size() * 4);
@@ -85,19 +66,16 @@ class Checked {
       list.OnHostRead(out.address, out.size, {});
       list.OnFree(out, 0, {});
       list.OnAllocate(out, {});
-    }
+      return seconds;
+    };
+    KS_TRY(const Times times, BestOf(options_.measuring, timed));
     if (!sink.Findings().empty()) {
       return InvalidInput("a finding in a right kernel: " + sink.Findings()[0].message);
     }
-    return best;
+    return times.best;
   }
 
  private:
-  struct Arguments {
-    uint64_t a, b, out;
-    int32_t m, n;
-  };
-
   Result<vgpu::Allocation> Allocate(checkers::CheckerList& list, size_t bytes) {
     KS_TRY(const uint64_t address,
            gpu_->memory().Allocate(bytes, vgpu::AllocationKind::kDevice, "bench"));
@@ -119,7 +97,7 @@ class Checked {
   How how_;
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
   std::unique_ptr<vgpu::LoadedModule> module_;
-  Arguments arguments_{};
+  KernelArguments arguments_{};
 };
 
 Result<void> Run(const Options& options) {
@@ -128,8 +106,8 @@ Result<void> Run(const Options& options) {
   KS_TRY(const auto module, CompileKernels(processes, files));
   std::map<How, double> logs;
   int count = 0;
-  for (const Problem& problem : AllProblems(options.quick)) {
-    if (!options.only.empty() && problem.kernel != options.only) continue;
+  for (const Problem& problem : AllProblems(options.measuring.quick)) {
+    if (!options.measuring.Wants(problem)) continue;
     std::map<How, double> seconds;
     for (const How how : {How::kAlone, How::kScreened, How::kFull}) {
       if (how == How::kFull && !options.full) continue;
@@ -139,7 +117,7 @@ Result<void> Run(const Options& options) {
       }
       seconds[how] = *best;
     }
-    if (options.quick) continue;  // too small for ratios to mean anything
+    if (options.measuring.quick) continue;  // too small for ratios to mean anything
     const double alone = seconds[How::kAlone];
     fmt::print("{:14}alone {:8.2f} ms   checked {:8.2f} ms   {:6.2f}x", problem.kernel, alone * 1e3,
                seconds[How::kScreened] * 1e3, seconds[How::kScreened] / alone);
@@ -161,32 +139,12 @@ Result<void> Run(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
-    if (word == "--quick") {
-      options.quick = true;
-    } else if (word == "--full") {
-      options.full = true;
-    } else if (word == "--all") {
-      options.index = true;
-    } else if (word == "--only") {
-      options.only = value();
-    } else if (word == "--seconds") {
-      options.seconds = std::atof(value().c_str());
-    } else if (word == "--threads") {
-      options.threads = std::max(1, std::atoi(value().c_str()));
-    } else {
-      fmt::print(stderr, "unknown option {}\n", word);
-      return 2;
-    }
-  }
-  const auto status = Run(options);
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", status.error().message());
-    return 1;
-  }
-  return 0;
+  CLI::App app("What checking costs beside compiled code alone");
+  options.measuring.AddTo(app);
+  app.add_flag("--full", options.full,
+               "Also with every access seen by the checkers themselves, as before screens (slow)");
+  app.add_flag("--all", options.index, "With the index check too");
+  return RunBench(app, argc, argv, [&] { return Run(options); });
 }
 
 }  // namespace

@@ -1,24 +1,15 @@
 // The virtual GPU's speed beside others, in one run and on as many threads: six kernels (engine.cu)
 // on each engine, on PoCL (engine.cl), written by hand as 32-lane warps (engine_hand.cc), and
 // torch's CPU bandwidth. Every result is checked.
-//   ks_engine_bench [--quick] [--engine NAME]... [--only KERNEL] [--no-pocl] [--no-torch]
-//                   [--seconds S] [--threads N]
-// --quick only checks results, on small problems: no ratios.
-#include "engine_bench.h"
-
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
+#include "engine_measure.h"
 #include "ptx/ptx.h"
 #include "support/file_system.h"
 #include "support/subprocess.h"
@@ -29,16 +20,12 @@ namespace kernelsmith::bench {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 struct Options {
-  bool quick = false;
-  bool pocl = true;
-  bool torch = true;
-  double seconds = 3;  // for one contender on one problem, about
-  int threads = 2;
+  Measuring measuring;
+  bool no_pocl = false;
+  bool no_torch = false;
   std::vector<std::string> engines;
-  std::string only;
 };
 
 // ---- the virtual GPU ----
@@ -69,14 +56,8 @@ class Virtual final : public Contender {
   }
 
   Result<void> Run() override {
-    const vgpu::LaunchRequest request{
-        .module = module_.get(),
-        .entry = problem_->kernel,
-        .grid = {problem_->grid.x, problem_->grid.y, 1},
-        .block = {problem_->block.x, problem_->block.y, 1},
-        .parameters = std::as_bytes(std::span(&arguments_, 1)),
-    };
-    KS_TRY(const vgpu::LaunchResult result, gpu_->Launch(request));
+    KS_TRY(const vgpu::LaunchResult result,
+           gpu_->Launch(LaunchOf(*problem_, *module_, arguments_)));
     if (result.fault) return InvalidInput("the kernel failed: " + result.fault->message);
     if (engine_ == "jit" && !result.compiled) {
       return InvalidInput("it was not compiled: " + result.fallback);
@@ -95,11 +76,6 @@ class Virtual final : public Contender {
   }
 
  private:
-  struct Arguments {
-    uint64_t a, b, out;
-    int32_t m, n;
-  };
-
   Result<uint64_t> Upload(const std::vector<float>& data) {
     KS_TRY(const uint64_t address,
            gpu_->memory().Allocate(data.size() * 4, vgpu::AllocationKind::kDevice, "bench"));
@@ -113,32 +89,15 @@ class Virtual final : public Contender {
   const Problem* problem_ = nullptr;
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
   std::unique_ptr<vgpu::LoadedModule> module_;
-  Arguments arguments_{};
+  KernelArguments arguments_{};
 };
 
 // ---- measuring ----
 
-struct Times {
-  double first = 0;  // with compilation, if the contender compiles at the first run
-  double best = 0;
-};
-
-// Best of several: what others on the machine add is not the engine's.
-Result<Times> Measure(Contender& contender, const Problem& problem, const Options& options) {
+Result<Times> Measure(Contender& contender, const Problem& problem, const Measuring& measuring) {
   KS_RETURN_IF_ERROR(contender.Begin(problem));
-  const auto timed = [&]() -> Result<double> {
-    const auto begin = Clock::now();
-    KS_RETURN_IF_ERROR(contender.Run());
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
-  KS_TRY(const double first, timed());
-  Times times{.first = first, .best = first};
-  const auto deadline = Clock::now() + std::chrono::duration<double>(options.seconds);
-  for (int i = 1; i < 200 && (i < 3 || Clock::now() < deadline); ++i) {
-    if ((options.quick && i >= 2) || (i >= 2 && times.best > options.seconds)) break;
-    KS_TRY(const double seconds, timed());
-    times.best = std::min(times.best, seconds);
-  }
+  KS_TRY(const Times times,
+         BestOf(measuring, [&] { return Time([&] { return contender.Run(); }); }));
   KS_TRY(const std::vector<float> out, contender.End());
   KS_RETURN_IF_ERROR(CheckOutput(problem, out));
   return times;
@@ -204,30 +163,27 @@ Result<void> Run(const Options& options) {
   std::vector<std::unique_ptr<Contender>> contenders;
   const auto& engines = options.engines.empty() ? Engines() : options.engines;
   for (const std::string& engine : engines) {
-    if (std::find(Engines().begin(), Engines().end(), engine) == Engines().end()) {
-      return InvalidInput(fmt::format("there is no engine {}", engine));
-    }
-    contenders.push_back(std::make_unique<Virtual>(engine, module, options.threads));
+    contenders.push_back(std::make_unique<Virtual>(engine, module, options.measuring.threads));
   }
-  contenders.push_back(MakeHand(options.threads));
-  if (options.pocl) {
+  contenders.push_back(MakeHand(options.measuring.threads));
+  if (!options.no_pocl) {
     KS_TRY(const std::string source,
            files.Read(fs::path(KS_SOURCE_DIR) / "bench/kernels/engine.cl"));
-    auto pocl = MakePocl(source, options.threads);
+    auto pocl = MakePocl(source, options.measuring.threads);
     if (pocl.ok()) {
       contenders.push_back(std::move(*pocl));
     } else {
       fmt::print("{}\n", pocl.error().message());
     }
   }
-  const std::vector<Problem> problems = AllProblems(options.quick);
+  const std::vector<Problem> problems = AllProblems(options.measuring.quick);
   Table table;
   for (const Problem& problem : problems) {
-    if (!options.only.empty() && problem.kernel != options.only) continue;
+    if (!options.measuring.Wants(problem)) continue;
     fmt::print("{} ({} blocks of {} threads)\n", problem.kernel, problem.grid.x * problem.grid.y,
                problem.block.x * problem.block.y);
     for (const auto& contender : contenders) {
-      auto times = Measure(*contender, problem, options);
+      auto times = Measure(*contender, problem, options.measuring);
       if (!times.ok()) {
         return InvalidInput(fmt::format("{} on {}: {}", problem.kernel, contender->name(),
                                         times.error().message()));
@@ -235,10 +191,10 @@ Result<void> Run(const Options& options) {
       table.Add(contender->name(), problem, *times);
     }
   }
-  if (options.torch) {
-    table.AddTorch(MeasureTorch(processes, problems[0], problems[3], options.threads));
+  if (!options.no_torch) {
+    table.AddTorch(MeasureTorch(processes, problems[0], problems[3], options.measuring.threads));
   }
-  if (options.quick) return {};  // too small for ratios to mean anything
+  if (options.measuring.quick) return {};  // too small for ratios to mean anything
   fmt::print("\nspeed ratios (above 1: the first is faster)\n");
   for (const std::string& engine : engines) {
     table.PrintRatio(engine, "PoCL");
@@ -252,34 +208,13 @@ Result<void> Run(const Options& options) {
 
 int Main(int argc, char** argv) {
   Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
-    if (word == "--quick") {
-      options.quick = true;
-    } else if (word == "--no-pocl") {
-      options.pocl = false;
-    } else if (word == "--no-torch") {
-      options.torch = false;
-    } else if (word == "--engine") {
-      options.engines.push_back(value());
-    } else if (word == "--only") {
-      options.only = value();
-    } else if (word == "--seconds") {
-      options.seconds = std::atof(value().c_str());
-    } else if (word == "--threads") {
-      options.threads = std::max(1, std::atoi(value().c_str()));
-    } else {
-      fmt::print(stderr, "unknown option {}\n", word);
-      return 2;
-    }
-  }
-  const auto status = Run(options);
-  if (!status.ok()) {
-    fmt::print(stderr, "{}\n", status.error().message());
-    return 1;
-  }
-  return 0;
+  CLI::App app("The virtual GPU's speed beside others");
+  options.measuring.AddTo(app);
+  app.add_option("--engine", options.engines, "jit or interpreter; default: both")
+      ->check(CLI::IsMember(Engines()));
+  app.add_flag("--no-pocl", options.no_pocl, "Without PoCL");
+  app.add_flag("--no-torch", options.no_torch, "Without torch");
+  return RunBench(app, argc, argv, [&] { return Run(options); });
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// How ks_engine_bench and ks_checks_bench run and time the six problems.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "engine_bench.h"
+#include "vgpu/vgpu.h"
+
+namespace kernelsmith::bench {
+
+// How the kernels take a problem's data.
+struct KernelArguments {
+  uint64_t a, b, out;
+  int32_t m, n;
+};
+
+// Of a kernel on a virtual GPU.
+vgpu::LaunchRequest LaunchOf(const Problem& problem, vgpu::LoadedModule& module,
+                             const KernelArguments& arguments);
+
+struct Measuring {
+  bool quick = false;
+  double seconds = 3;  // for one contender on one problem, about
+  int threads = 2;
+  std::string only;  // one kernel; empty: all
+
+  void AddTo(CLI::App& app);
+  bool Wants(const Problem& problem) const { return only.empty() || problem.kernel == only; }
+};
+
+struct Times {
+  double first = 0;  // with compilation, if it compiles at the first run
+  double best = 0;
+};
+
+// Best of several: what others on the machine add is not the engine's. `timed` runs once and says
+// how many seconds it took.
+Result<Times> BestOf(const Measuring& measuring, const std::function<Result<double>()>& timed);
+// The seconds that `run` takes.
+Result<double> Time(const std::function<Result<void>()>& run);
+
+// The exit code of a benchmark: parses its options and runs it.
+int RunBench(CLI::App& app, int argc, char** argv, const std::function<Result<void>()>& run);
+
+}  // namespace kernelsmith::bench
