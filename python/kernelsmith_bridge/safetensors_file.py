@@ -2,6 +2,7 @@
 
 The safetensors package is not needed: a python that has torch is all the bridge asks for."""
 
+import ctypes
 import json
 import struct
 
@@ -16,10 +17,11 @@ _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
 def _bytes(tensor):
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    flat = tensor.detach().cpu().contiguous()
     if flat.numel() == 0:
         return b""
-    return bytes(flat.view(torch.uint8).untyped_storage())[: flat.numel() * flat.element_size()]
+    # bytes(storage) would take the elements one by one: a minute for a hundred megabytes.
+    return ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size())
 
 
 def save_file(tensors, path):

@@ -85,20 +85,17 @@ Result<std::vector<CorpusRow>> ReadCorpus(const fs::path& folder, FileSystem& fi
   std::vector<fs::path> folders;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!files.Exists(entry.path() / "row.json")) continue;
-    if (only.empty() || name.find(only) != std::string::npos) folders.push_back(entry.path());
+    if (files.Exists(entry.path() / "row.json")) folders.push_back(entry.path());
   }
   if (error)
     return InvalidInput(fmt::format("can't read {}: {}", folder.string(), error.message()));
-  if (folders.empty()) {
-    return InvalidInput(fmt::format("{} has no folder with a row.json{}", folder.string(),
-                                    only.empty() ? "" : " whose name has '" + only + "'"));
-  }
   std::sort(folders.begin(), folders.end());
   std::vector<CorpusRow> rows;
   for (const fs::path& each : folders) {
     const fs::path file = each / "row.json";
+    const auto wanted = [&](const std::string& name) {
+      return (each.filename().string() + "/" + name).find(only) != std::string::npos;
+    };
     KS_TRY(const std::string text, files.Read(file));
     KS_TRY(const json document, ParseJson(text, file.string()));
     if (!document.is_object() || !document.contains("row") ||
@@ -113,13 +110,20 @@ Result<std::vector<CorpusRow>> ReadCorpus(const fs::path& folder, FileSystem& fi
     if (const auto cases = document.find("cases"); cases != document.end() && cases->is_array()) {
       for (const json& entry : *cases) {
         KS_TRY(CorpusCase next, ReadCase(entry, row.row, each));
-        row.cases.push_back(std::move(next));
+        if (wanted(next.file)) row.cases.push_back(std::move(next));
       }
+      if (row.cases.empty() && !cases->empty()) continue;
     }
+    if (!row.pending.empty() && !wanted("")) continue;
     if (row.cases.empty() && row.pending.empty()) {
       return InvalidInput(fmt::format("{}: neither cases nor a reason why not", file.string()));
     }
     rows.push_back(std::move(row));
+  }
+  if (rows.empty()) {
+    return InvalidInput(
+        fmt::format("{} has no folder with a row.json{}", folder.string(),
+                    only.empty() ? "" : " and a case whose path has '" + only + "'"));
   }
   return rows;
 }
@@ -160,7 +164,8 @@ std::string ToText(const CorpusResult& result) {
                          .string(),
                      Name(result.verdict.kind), deciding == nullptr ? "" : deciding->kind,
                      result.verdict.seconds,
-                     result.passed() ? "" : "  " + EscapeForTerminal(result.problem));
+                     result.passed() ? "" : "  " + EscapeForTerminal(result.problem)) +
+         (result.passed() || result.verdict.stages.empty() ? "" : ToText(result.verdict, false));
 }
 
 std::string Summary(const std::vector<CorpusRow>& rows, const std::vector<CorpusResult>& results) {

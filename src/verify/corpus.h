@@ -48,7 +48,7 @@ struct CorpusResult {
   bool passed() const { return problem.empty(); }
 };
 
-// Sorted by row. `only`: rows whose folder name contains it; empty: all.
+// Sorted by row. `only`: cases whose "folder/file" contains it; empty: all.
 Result<std::vector<CorpusRow>> ReadCorpus(const std::filesystem::path& folder, FileSystem& files,
                                           const std::string& only = "");
 
@@ -58,7 +58,8 @@ Result<std::vector<CorpusResult>> RunCorpus(const std::vector<CorpusRow>& rows,
                                             const std::function<void(const CorpusResult&)>& report);
 
 nlohmann::json ToJson(const std::vector<CorpusRow>& rows, const std::vector<CorpusResult>& results);
-// One line a case and a summary with throughput.
+// One line a case, with the whole verdict below it if it is not as demanded, and a summary with
+// throughput.
 std::string ToText(const CorpusResult& result);
 std::string Summary(const std::vector<CorpusRow>& rows, const std::vector<CorpusResult>& results);
 

@@ -373,6 +373,37 @@ TEST(Control, EndlessSpinIsNoProgress) {
   EXPECT_EQ(result->fault->kind, FaultKind::kNoProgress);
 }
 
+// The interpreter gives a launch up to compiled code after some milliseconds: not while its blocks
+// wait for blocks that have not begun.
+TEST(Control, BlocksThatWaitForLaterOnesGetThemWhateverTheTime) {
+  VirtualGpu::Options options;
+  options.watchdog = std::chrono::milliseconds(3000);
+  TestGpu gpu(std::move(options));
+  ASSERT_TRUE(gpu.Load(Kernel("", R"(
+    mov.u32 %r2, 0;
+  WORK:
+    add.u32 %r2, %r2, 1;
+    setp.lt.u32 %p1, %r2, 40000;
+    @%p1 bra WORK;
+    setp.ne.u32 %p2, %r1, 0;
+    @%p2 bra WAITING;
+    atom.global.add.u32 %r3, [%rd1+256], 1;
+  WAITING:
+    bar.sync 0;
+  WAIT:
+    ld.volatile.global.u32 %r4, [%rd1+256];
+    setp.lt.u32 %p1, %r4, 8;
+    @%p1 bra WAIT;
+    mov.u32 %r9, %r4;
+  )"))
+                  .ok());
+  const uint64_t out = gpu.Buffer(std::vector<uint32_t>(65));
+  const auto result = gpu.Launch("k", {8, 1, 1}, {64, 1, 1}, {out});
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->fault.has_value()) << result->fault->message;
+  EXPECT_EQ(gpu.Read<uint32_t>(out, 64), std::vector<uint32_t>(64, 8));
+}
+
 TEST(Control, TrapNamesThread) {
   TestGpu gpu;
   ASSERT_TRUE(gpu.Load(Kernel("", R"(

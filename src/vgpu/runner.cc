@@ -51,7 +51,8 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   auto last_progress = Clock::now();
   const auto take = [&]() -> std::optional<uint64_t> {
     if (launch_.screen != nullptr && launch_.screen->stopped()) return std::nullopt;
-    if (deadline && Clock::now() >= *deadline) return std::nullopt;
+    // Blocks that wait for others (grid barriers, look-back scans) need those, whatever the time.
+    if (deadline && stalled == 0 && Clock::now() >= *deadline) return std::nullopt;
     if (launch_.chosen_blocks > 0 && !launch_.observer->WantsMoreBlocks()) return std::nullopt;
     return Take(last_block);
   };
