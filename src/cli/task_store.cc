@@ -1,6 +1,11 @@
 #include "cli/task_store.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
 #include <cstdlib>
+
+#include "support/rng.h"
 
 namespace kernelsmith {
 namespace {
@@ -12,7 +17,37 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// A secret that is renewed too seldom could be learned from many verdicts.
+constexpr std::chrono::hours kSecretAge{24};
+
+// 32 random bits, never 0, the same for a day as far as the disk allows.
+uint64_t DailySecret(Session& session) {
+  const fs::path file = CacheFolder() / "draw_secret";
+  std::error_code error;
+  const auto written = fs::last_write_time(file, error);
+  if (!error && fs::file_time_type::clock::now() - written < kSecretAge) {
+    if (const Result<std::string> text = session.files.Read(file); text.ok()) {
+      uint32_t secret = 0;
+      std::from_chars(text->data(), text->data() + text->size(), secret, 16);
+      if (secret != 0) return secret;
+    }
+  }
+  const auto secret = static_cast<uint32_t>(RandomSeed() >> 32) | 1;
+  if (session.files.MakeDirectories(CacheFolder()).ok() &&
+      session.files.Write(file, fmt::format("{:08x}\n", secret)).ok()) {
+    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
+  }
+  return secret;
+}
+
 }  // namespace
+
+uint64_t VerificationSeed(Session& session) {
+  if (!session.seed_option) {
+    session.seed_option = DailySecret(session) << 32 | (RandomSeed() & 0xffffffff);
+  }
+  return *session.seed_option;
+}
 
 fs::path DataFolder() {
   if (const std::string home = Environment("KERNELSMITH_HOME"); !home.empty()) return home;

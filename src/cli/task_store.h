@@ -16,4 +16,10 @@ std::filesystem::path DataFolder();
 // $XDG_CACHE_HOME/kernelsmith, or ~/.cache/kernelsmith.
 std::filesystem::path CacheFolder();
 
+// The seed of a verification: --seed, or one that nobody can predict. The upper half of the latter
+// is kept in the cache folder for a day: PyTorch's own draws depend on it alone (verify/verify.h),
+// so they are made once, and a task that was verified before needs no PyTorch, whose start takes
+// longer than everything else. What the report prints repeats the run on any machine.
+uint64_t VerificationSeed(Session& session);
+
 }  // namespace kernelsmith

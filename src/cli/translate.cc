@@ -64,7 +64,7 @@ class Command {
     VerifyOptions verify;
     verify.direction = direction;
     verify.dtype = translate.dtype;
-    verify.seed = session_.Seed();
+    verify.seed = VerificationSeed(session_);
     KS_TRY(result.verdict, Verify(task, file, verify,
                                   {.tasks = store_,
                                    .compiler = compiler_,

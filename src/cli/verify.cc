@@ -74,7 +74,7 @@ Result<ExitCode> RunCorpusCommand(Session& session, const Options& options) {
   Command command(session);
   KS_RETURN_IF_ERROR(command.Start());
   VerifyOptions verify = options.verify;
-  verify.seed = session.Seed();
+  verify.seed = VerificationSeed(session);
   KS_TRY(const std::vector<CorpusResult> results,
          RunCorpus(rows, verify, command.Tools(), [&](const CorpusResult& result) {
            if (!session.json) session.out << ToText(result) << std::flush;
@@ -122,7 +122,7 @@ Result<ExitCode> RunVerify(Session& session, const Options& options) {
   KS_RETURN_IF_ERROR(command.Start());
   VerifyOptions verify = options.verify;
   verify.direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
-  verify.seed = session.Seed();
+  verify.seed = VerificationSeed(session);
   KS_TRY(const Verdict verdict, Verify(task, options.candidate, verify, command.Tools()));
   return Print(session, verdict, options.report);
 }

@@ -52,10 +52,12 @@ void TensorNames(const std::vector<TaskArgument>& arguments, std::vector<std::st
 Status SearchCounterexample(Verification& verification, const TracedShape& subject, double* worst) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     for (const Recipe& recipe : Recipes()) {
-      const uint64_t seed = verification.Secret(5000 + static_cast<uint64_t>(attempt) * 100 +
-                                                static_cast<uint64_t>(&recipe - Recipes().data()));
-      KS_TRY(const std::optional<Case> sample,
-             verification.MakeCase(subject, std::string(recipe.name), seed));
+      const std::string inputs(recipe.name);
+      const uint64_t stream = 5000 + static_cast<uint64_t>(attempt) * 100 +
+                              static_cast<uint64_t>(&recipe - Recipes().data());
+      KS_TRY(
+          const std::optional<Case> sample,
+          verification.MakeCase(subject, inputs, verification.CaseSecret(subject, inputs, stream)));
       if (!sample) continue;
       KS_TRY(CaseOutcome outcome, verification.Judge(subject, *sample));
       for (const NumbersChecked& row : outcome.numbers) {
@@ -95,8 +97,9 @@ Status AlgebraStage(Verification& verification) {
 
   // Two sets of floats, so that what a near tie hides in one shows in the other.
   std::vector<CaseTensors> tensors = {subject.seen};
-  KS_TRY(std::optional<Case> other,
-         verification.MakeCase(subject, "redrawn", verification.Secret(6000)));
+  KS_TRY(
+      std::optional<Case> other,
+      verification.MakeCase(subject, "redrawn", verification.CaseSecret(subject, "redrawn", 6000)));
   if (other) tensors.push_back(std::move(other->tensors));
   std::vector<std::vector<CallArgument>> arguments;
   EquivalenceRequest request{.graph = &subject.graph,

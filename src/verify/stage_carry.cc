@@ -100,9 +100,10 @@ Status CarryStage(Verification& verification) {
   verification.note = fmt::format("after {} calls with other data", kEarlierCalls);
   // Other data altogether, and the same but for a few elements, which a fingerprint would miss.
   for (const char* inputs : {"task", "single"}) {
-    KS_TRY(
-        const std::optional<Case> sample,
-        verification.MakeCase(subject, inputs, verification.Secret(inputs[0] == 't' ? 0 : 1500)));
+    KS_TRY(const std::optional<Case> sample,
+           verification.MakeCase(
+               subject, inputs,
+               verification.CaseSecret(subject, inputs, inputs[0] == 't' ? 0 : 1500)));
     if (!sample) continue;
     KS_RETURN_IF_ERROR(CheckCase(verification, subject, plan, *sample));
     if (verification.Ended()) return {};

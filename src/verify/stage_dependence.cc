@@ -95,8 +95,8 @@ Status DependenceStage(Verification& verification) {
     if (found == subject.seen.values.end() || !IsFloat(found->second.dtype)) continue;
     if (++inputs > kMaxInputs || left < whole.lane_instructions) break;
     left -= whole.lane_instructions;
-    KS_RETURN_IF_ERROR(
-        CheckInput(verification, subject, tensor.name, verification.Secret(2000 + inputs)));
+    KS_RETURN_IF_ERROR(CheckInput(verification, subject, tensor.name,
+                                  verification.CaseSecret(subject, "changed", 2000 + inputs)));
     if (verification.Ended()) return {};
   }
   verification.note = fmt::format("{} of {} inputs shown to matter",

@@ -142,8 +142,10 @@ Status Structured(Verification& verification,
       // Harsh ones everywhere would cost time and show nothing more.
       if (recipe.harsh && round > 0) continue;
       if (cost > left && (round > 0 || jobs.size() >= 4)) continue;
-      KS_TRY(std::optional<Case> sample, verification.MakeCase(*subject, std::string(recipe.name),
-                                                               verification.Secret(stream)));
+      const std::string inputs(recipe.name);
+      KS_TRY(std::optional<Case> sample,
+             verification.MakeCase(*subject, inputs,
+                                   verification.CaseSecret(*subject, inputs, stream)));
       if (!sample) {
         auto& outside = verification.verdict.proof.outside_domain;
         if (std::find(outside.begin(), outside.end(), recipe.name) == outside.end()) {
@@ -230,7 +232,8 @@ Status NumbersStage(Verification& verification) {
     const auto draws = static_cast<uint64_t>(i == 0 ? verification.options.draws : 1);
     for (uint64_t draw = 0; draw < draws; ++draw) {
       KS_TRY(std::optional<Case> sample,
-             verification.MakeCase(*subject, "task", verification.Secret(i == 0 ? draw : 100 + i)));
+             verification.MakeCase(*subject, "task",
+                                   verification.DrawSecret(i == 0 ? draw : 100 + i)));
       jobs.push_back({subject, *std::move(sample), {}});
     }
   }

@@ -449,10 +449,10 @@ Status TimingStage(Verification& verification) {
                                             fmt::join(fresh, ", "))
                           : !ways->empty() ? ", where it goes ways of its own: " + Describe(*ways)
                                            : "";
-  const uint64_t seed = verification.Secret(4000);
   const TracedShape& quick = *verification.subjects[0];
   if (here && floats && quick.seen_is_right &&
       quick.task.tensors.size() == subject.graph.placeholders.size()) {
+    const uint64_t seed = verification.Secret(4000);
     Rng order(seed);
     CaseTensors mixed = tiled;
     for (auto& [name, tensor] : mixed.values) {
@@ -471,6 +471,7 @@ Status TimingStage(Verification& verification) {
     }
     return {};
   }
+  const uint64_t seed = verification.DrawSecret(4000);
   Result<TaskCase> drawn =
       verification.tools.tasks.Evaluate(verification.task, subject.request, seed);
   if (!drawn.ok()) {

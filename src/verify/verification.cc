@@ -61,6 +61,15 @@ bool AgreesWithTorch(const Graph& graph, const CaseTensors& seen) {
   return true;
 }
 
+bool AllArePlaceholders(const TracedShape& subject) {
+  return std::all_of(
+      subject.task.tensors.begin(), subject.task.tensors.end(), [&](const TensorSpec& tensor) {
+        return std::any_of(
+            subject.graph.placeholders.begin(), subject.graph.placeholders.end(),
+            [&](size_t node) { return subject.graph.nodes[node].name == tensor.name; });
+      });
+}
+
 }  // namespace
 
 std::string Word(std::string text) {
@@ -128,6 +137,16 @@ uint64_t Verification::Secret(uint64_t stream) const {
   return Rng(options.seed).Fork(stream).Next();
 }
 
+uint64_t Verification::DrawSecret(uint64_t stream) const {
+  const uint64_t kept = options.seed >> 32;
+  return Rng(kept == 0 ? options.seed : kept).Fork(stream).Next();
+}
+
+uint64_t Verification::CaseSecret(const TracedShape& subject, const std::string& inputs,
+                                  uint64_t stream) const {
+  return inputs == "task" || !subject.evaluated_here ? DrawSecret(stream) : Secret(stream);
+}
+
 double Verification::AllowedEpsilon() const {
   const std::string& precision = options.policy.precision;
   if (precision == "tf32" || precision == "float16") return 0x1p-11;
@@ -157,6 +176,7 @@ Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest re
   KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, subject->request, kSeenSeed));
   KS_TRY(subject->seen, ReadCase(sample));
   subject->seen_is_right = AgreesWithTorch(subject->graph, subject->seen);
+  subject->evaluated_here = subject->seen_is_right && AllArePlaceholders(*subject);
   KS_TRY(const std::vector<CallArgument> arguments,
          MakeCallArguments(subject->task, subject->seen));
   TraceOptions trace = options.trace;

@@ -25,6 +25,9 @@ struct TracedShape {
   // start from it.
   CaseTensors seen;
   bool seen_is_right = false;  // src/graph gives what PyTorch gave on `seen`
+  // It can do so for any values of the arguments: none is computed from others (what a forward
+  // pass saved).
+  bool evaluated_here = false;
   Plan plan;
   std::string failed_launch;       // the error of a launch that is missing in the plan; empty: none
   uint64_t lane_instructions = 0;  // of one run; 0: not known yet
@@ -108,7 +111,11 @@ class Verification {
                                 const Watchers& watchers = {}) const;
 
   uint64_t Secret(uint64_t stream) const;  // seeds of data
-  double AllowedEpsilon() const;           // by --precision; 0: the dtype's own
+  // The same for data that PyTorch has to be asked about; see VerifyOptions::seed.
+  uint64_t DrawSecret(uint64_t stream) const;
+  // Whichever of the two MakeCase needs for these inputs.
+  uint64_t CaseSecret(const TracedShape& subject, const std::string& inputs, uint64_t stream) const;
+  double AllowedEpsilon() const;  // by --precision; 0: the dtype's own
   std::vector<InputTensor> Inputs(const TracedShape& subject) const;
 
  private:

@@ -38,7 +38,10 @@ struct VerifyPolicy {
 struct VerifyOptions {
   TaskDirection direction = TaskDirection::kForward;
   std::string dtype = "task";
-  uint64_t seed = 0;          // of all data; secret from the candidate
+  // Of all data; secret from the candidate. PyTorch's own draws depend on its upper half alone
+  // (unless that is 0): callers that keep the upper half from one verification to the next have
+  // those in the cache, and PyTorch need not start.
+  uint64_t seed = 0;
   int draws = 2;              // of the task's own inputs, at the first configuration
   size_t configurations = 6;  // at most; the quick ones first, then hidden ones
   int64_t work = 20'000'000;  // larger configurations are reduced to this many operations
