@@ -60,6 +60,8 @@ struct Fraction {
 struct Form {
   Fraction rational;
   Fraction radicand{1, 1};
+  bool fourth_root = false;  // of the radicand instead: PyTorch scales queries and keys by
+                             // sqrt(1/sqrt(width)) each
   Symbol symbol = Symbol::kOne;
   int64_t log_of = 0;    // not 0: the constant is rational · log(log_of)
   int power_of_ten = 0;  // of a decimal: rational · 10^power_of_ten
@@ -129,6 +131,13 @@ class Searcher {
              .radicand = *square,
              .symbol = row.symbol,
              .cost = row.cost + CostOf(*square) + 3});
+    }
+    if (row.symbol != Symbol::kOne) return;
+    if (const auto fourth = SimplestScaled(low * low * low * low, high * high * high * high)) {
+      Offer({.rational = {1, 1},
+             .radicand = *fourth,
+             .fourth_root = true,
+             .cost = CostOf(*fourth) + 6});
     }
   }
 
@@ -242,7 +251,9 @@ class ConstantRecogniser {
                                 : algebra.Mul(s, algebra.Rational(1, power));
     }
     if (form.radicand.num != 1 || form.radicand.den != 1) {
-      s = algebra.Mul(s, algebra.Sqrt(algebra.Rational(form.radicand.num, form.radicand.den)));
+      Shadow root = algebra.Sqrt(algebra.Rational(form.radicand.num, form.radicand.den));
+      if (form.fourth_root) root = algebra.Sqrt(root);
+      s = algebra.Mul(s, root);
     }
     return form.symbol == Symbol::kOne ? s : algebra.Mul(s, SymbolShadow(algebra, form.symbol));
   }

@@ -50,6 +50,22 @@ TEST_F(ConstantsTest, ReciprocalsOfEverySize) {
   }
 }
 
+TEST_F(ConstantsTest, FourthRootsSquareToRoots) {
+  // Widths of attention heads. 2 is a square in both fields, so that no sign is lost.
+  for (const int width : {8, 32, 128, 512}) {
+    for (const Shadow& s :
+         {F64(std::pow(width, -0.25)), F32(static_cast<float>(std::pow(width, -0.25)))}) {
+      EXPECT_FALSE(s.has(kUnrecognised)) << width;
+      const Shadow square = algebra_.Mul(s, s);
+      const Shadow root = F32(1.0f / std::sqrt(static_cast<float>(width)));
+      EXPECT_EQ(square.p, root.p) << width;
+      EXPECT_EQ(square.q, root.q) << width;
+    }
+  }
+  EXPECT_FALSE(F64(std::pow(24, -0.25)).has(kUnrecognised));
+  EXPECT_FALSE(F64(std::pow(80, -0.25)).has(kUnrecognised));
+}
+
 TEST_F(ConstantsTest, DifferencesFromOneComputedInFloat) {
   ExpectRational(F32(1.0f - 0.9f), 1, 10);
   ExpectRational(F32(1.0f - 0.999f), 1, 1000);

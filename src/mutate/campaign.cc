@@ -255,6 +255,13 @@ void ReadVerdict(const std::string& verdict, Judged& judged) {
   if (judged.outcome == "refuted" && kind == "compile_error" && !judged.right()) {
     judged.outcome = "uncompilable";
   }
+  judged.processor_seconds = document.value("processor_seconds", 0.0);
+  if (const auto proof = document.find("proof"); proof != document.end() && proof->is_object()) {
+    const auto algebra = proof->find("algebra");
+    if (algebra != proof->end() && algebra->is_object()) {
+      judged.algebra = algebra->value("outcome", "");
+    }
+  }
   for (const json& stage : document.value("stages", json::array())) {
     judged.stages.emplace_back(stage.value("name", ""), stage.value("outcome", ""));
   }

@@ -54,6 +54,17 @@ std::string Row(const std::string& name, const Matrix& m) {
                      m.right_passed, m.right_other, Percent(m.Recall()), Percent(m.Precision()));
 }
 
+// Of all wrong kernels that were refuted, those that this stage refuted.
+std::optional<double> ShareOf(const Summary& summary, const Summary::Stage& stage) {
+  if (summary.verifier.wrong_refuted == 0) return std::nullopt;
+  return static_cast<double>(stage.matrix.wrong_refuted) /
+         static_cast<double>(summary.verifier.wrong_refuted);
+}
+
+double VerdictsAnHour(const Summary& summary) {
+  return summary.seconds > 0 ? static_cast<double>(summary.verdicts) * 3600 / summary.seconds : 0;
+}
+
 // A diff in one line.
 std::string OneLine(const std::string& diff) {
   std::string text;
@@ -84,11 +95,19 @@ std::optional<double> Matrix::Precision() const {
 json ToJson(const Judged& judged) {
   json stages = json::array();
   for (const auto& [name, outcome] : judged.stages) stages.push_back({name, outcome});
-  return {
-      {"kernel", judged.kernel},   {"mutant", judged.mutant},  {"operator", judged.operator_name},
-      {"diff", judged.diff},       {"key", judged.key},        {"outcome", judged.outcome},
-      {"stage", judged.stage},     {"reason", judged.reason},  {"stages", std::move(stages)},
-      {"outside", judged.outside}, {"seconds", judged.seconds}};
+  return {{"kernel", judged.kernel},
+          {"mutant", judged.mutant},
+          {"operator", judged.operator_name},
+          {"diff", judged.diff},
+          {"key", judged.key},
+          {"outcome", judged.outcome},
+          {"stage", judged.stage},
+          {"reason", judged.reason},
+          {"stages", std::move(stages)},
+          {"outside", judged.outside},
+          {"seconds", judged.seconds},
+          {"algebra", judged.algebra},
+          {"processor_seconds", judged.processor_seconds}};
 }
 
 Result<Judged> ParseJudged(const std::string& line) {
@@ -106,6 +125,8 @@ Result<Judged> ParseJudged(const std::string& line) {
     for (const json& stage : row.at("stages")) judged.stages.emplace_back(stage.at(0), stage.at(1));
     judged.outside = row.at("outside").get<std::map<std::string, std::string>>();
     judged.seconds = row.at("seconds");
+    judged.algebra = row.value("algebra", "");
+    judged.processor_seconds = row.value("processor_seconds", 0.0);
     return judged;
   } catch (const json::exception& error) {
     return InvalidInput(fmt::format("not a line of a results file: {}", error.what()));
@@ -119,6 +140,7 @@ Summary Summarise(const std::vector<Judged>& all,
   std::vector<std::string> stage_order;
   std::map<std::string, Matrix> stages;
   std::vector<double> verified_seconds, refuted_seconds;
+  std::vector<double> verified_processor, refuted_processor;
   for (const Judged& each : all) {
     kernels.insert(each.kernel);
     tasks.insert(each.kernel.substr(0, each.kernel.find('/')));
@@ -128,8 +150,20 @@ Summary Summarise(const std::vector<Judged>& all,
       if (each.outcome == "uncompilable") ++summary.uncompilable;
     }
     if (!each.judged()) continue;
-    if (each.outcome == "verified") verified_seconds.push_back(each.seconds);
-    if (each.outcome == "refuted") refuted_seconds.push_back(each.seconds);
+    summary.seconds += each.seconds;
+    ++summary.verdicts;
+    if (each.outcome == "verified") {
+      verified_seconds.push_back(each.seconds);
+      verified_processor.push_back(each.processor_seconds);
+    }
+    if (each.outcome == "refuted") {
+      refuted_seconds.push_back(each.seconds);
+      refuted_processor.push_back(each.processor_seconds);
+    }
+    if (each.right()) {
+      ++summary.algebra_asked;
+      if (each.algebra == "equal") ++summary.algebra_equal;
+    }
     const auto reason = reasons.find(each.kernel + " " + each.mutant);
     const bool equivalent = !each.right() && reason != reasons.end();
     if (!each.right() && each.outcome == "verified") {
@@ -154,11 +188,15 @@ Summary Summarise(const std::vector<Judged>& all,
     }
     for (const auto& [name, answer] : each.outside) Count(summary.outside[name], right, answer);
   }
-  for (const std::string& name : stage_order) summary.stages.push_back({name, stages[name]});
+  for (const std::string& name : stage_order) {
+    summary.stages.push_back({name, stages[name]});
+  }
   summary.kernels = kernels.size();
   summary.tasks = tasks.size();
   summary.median_verified = Median(std::move(verified_seconds));
   summary.median_refuted = Median(std::move(refuted_seconds));
+  summary.processor_verified = Median(std::move(verified_processor));
+  summary.processor_refuted = Median(std::move(refuted_processor));
   return summary;
 }
 
@@ -167,6 +205,7 @@ json ToJson(const Summary& summary) {
   for (const Summary::Stage& stage : summary.stages) {
     json row = ToJson(stage.matrix);
     row["name"] = stage.name;
+    row["share"] = Share(ShareOf(summary, stage));
     stages.push_back(std::move(row));
   }
   json outside = json::object(), operators = json::object();
@@ -197,7 +236,12 @@ json ToJson(const Summary& summary) {
       {"undecided", std::move(undecided)},
       {"right_not_verified", std::move(not_passed)},
       {"seconds",
-       {{"median_verified", summary.median_verified}, {"median_refuted", summary.median_refuted}}}};
+       {{"median_verified", summary.median_verified},
+        {"median_refuted", summary.median_refuted},
+        {"processor_verified", summary.processor_verified},
+        {"processor_refuted", summary.processor_refuted}}},
+      {"verdicts_an_hour", VerdictsAnHour(summary)},
+      {"algebra", {{"right_kernels", summary.algebra_asked}, {"equal", summary.algebra_equal}}}};
 }
 
 std::string ToText(const Summary& summary) {
@@ -213,10 +257,20 @@ std::string ToText(const Summary& summary) {
   text += Row("kernelsmith", summary.verifier);
   for (const Summary::Stage& stage : summary.stages) text += Row("  " + stage.name, stage.matrix);
   for (const auto& [name, matrix] : summary.outside) text += Row(name, matrix);
-  text += "Stages: of those that came so far.\n\nBy operator:\n";
+  text += "Stages: of those that came so far. Refuted by:";
+  for (const Summary::Stage& stage : summary.stages) {
+    if (stage.matrix.wrong_refuted == 0) continue;
+    text += fmt::format(" {} {:.1f} %", stage.name, 100 * *ShareOf(summary, stage));
+  }
+  text += "\n\nBy operator:\n";
   for (const auto& [name, matrix] : summary.operators) text += Row("  " + name, matrix);
-  text += fmt::format("\nMedian time to a verdict: {:.2f} s verified, {:.2f} s refuted.\n",
-                      summary.median_verified, summary.median_refuted);
+  text += fmt::format(
+      "\nMedian time to a verdict: {:.2f} s verified, {:.2f} s refuted; of processor time {:.2f} s "
+      "and {:.2f} s.\n{:.0f} verdicts an hour, one after the other.\n",
+      summary.median_verified, summary.median_refuted, summary.processor_verified,
+      summary.processor_refuted, VerdictsAnHour(summary));
+  text += fmt::format("The algebra proves {} of {} right kernels equal to their tasks.\n",
+                      summary.algebra_equal, summary.algebra_asked);
   if (!summary.passed.empty()) text += "\nMutants called right:\n";
   for (const Summary::Passed& each : summary.passed) {
     text += fmt::format("  {} {}  {}\n    {}\n", each.judged.kernel, each.judged.mutant,

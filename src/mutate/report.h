@@ -28,7 +28,9 @@ struct Judged {
   // tell.
   std::vector<std::pair<std::string, std::string>> stages;
   std::map<std::string, std::string> outside;  // yes, no, none by the name of the verifier
+  std::string algebra;  // what the verdict says of it: equal, different, inconclusive, not run
   double seconds = 0;
+  double processor_seconds = 0;  // as the verdict tells; 0: not told
 
   bool right() const { return mutant.empty(); }
   // Counts in the matrix.
@@ -67,10 +69,14 @@ struct Summary {
     Judged judged;
     std::string reason;  // empty: nobody has one, it is a miss
   };
-  std::vector<Passed> passed;                      // mutants that were called right
-  std::vector<Judged> undecided;                   // mutants without a yes or no
-  std::vector<Judged> not_passed;                  // right kernels that were not verified
-  double median_verified = 0, median_refuted = 0;  // seconds to a verdict
+  std::vector<Passed> passed;                            // mutants that were called right
+  std::vector<Judged> undecided;                         // mutants without a yes or no
+  std::vector<Judged> not_passed;                        // right kernels that were not verified
+  double median_verified = 0, median_refuted = 0;        // seconds to a verdict
+  double processor_verified = 0, processor_refuted = 0;  // the same of processor time
+  double seconds = 0;                                    // of all verdicts
+  uint64_t verdicts = 0;                                 // that took them
+  uint64_t algebra_equal = 0, algebra_asked = 0;         // right kernels: proved equal, of all
 };
 
 // `reasons` by "kernel mutant": corpus.h.

@@ -68,12 +68,39 @@ TEST(Report, StagesCountThoseThatReachedThem) {
   EXPECT_DOUBLE_EQ(summary.stages[1].matrix.Recall().value(), 1);
 }
 
+TEST(Report, TellsSharesThroughputAndWhatTheAlgebraProves) {
+  std::vector<Judged> all = {Make("a/b", "", "verified"),     Make("a/c", "", "verified"),
+                             Make("a/b", "x-1-1", "refuted"), Make("a/b", "x-2-1", "refuted"),
+                             Make("a/b", "x-3-1", "refuted"), Make("a/b", "x-4-1", "verified")};
+  all[0].algebra = "equal";
+  all[1].algebra = "inconclusive";
+  all[5].algebra = "equal";  // of a mutant: does not count
+  all[2].stages = {{"checkers", "refuted"}};
+  all[3].stages = {{"checkers", "passed"}, {"numbers", "refuted"}};
+  all[4].stages = {{"checkers", "passed"}, {"numbers", "refuted"}};
+  for (Judged& each : all) each.seconds = 2;
+  all[0].processor_seconds = 5;
+  all[1].processor_seconds = 6;
+  all[5].processor_seconds = 7;
+  const Summary summary = Summarise(all, {});
+  EXPECT_EQ(summary.algebra_equal, 1U);
+  EXPECT_EQ(summary.algebra_asked, 2U);
+  EXPECT_DOUBLE_EQ(summary.processor_verified, 6);
+  const std::string text = ToText(summary);
+  EXPECT_NE(text.find("Refuted by: checkers 33.3 % numbers 66.7 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("1800 verdicts an hour"), std::string::npos) << text;
+  EXPECT_NE(text.find("proves 1 of 2 right kernels equal"), std::string::npos) << text;
+  EXPECT_DOUBLE_EQ(ToJson(summary)["stages"][1]["share"], 2.0 / 3);
+}
+
 TEST(Report, LinesOfTheResultsFileComeBack) {
   Judged judged = Make("a/b", "x-1-1", "refuted");
   judged.diff = "-1: a\n+1: b\n";
   judged.stages = {{"numbers", "refuted"}};
   judged.outside = {{"llm", "yes"}};
   judged.seconds = 1.5;
+  judged.processor_seconds = 0.5;
+  judged.algebra = "equal";
   const std::string line = ToJson(judged).dump();
   EXPECT_EQ(ToJson(ParseJudged(line).value()).dump(), line);
   EXPECT_FALSE(ParseJudged("{\"kernel\": 1}").ok());
@@ -84,12 +111,15 @@ TEST(Campaign, ReadsVerdicts) {
   Judged judged = Make("a/b", "x-1-1", "");
   ReadVerdict(R"({"verdict": "refuted", "findings": [{"kind": "unstable", "weight": "warning"},
     {"kind": "data_race", "message": "two writes", "stage": "checkers"}],
-    "stages": [{"name": "compile", "outcome": "passed"}, {"name": "checkers", "outcome": "refuted"}]})",
+    "stages": [{"name": "compile", "outcome": "passed"}, {"name": "checkers", "outcome": "refuted"}],
+    "proof": {"algebra": {"outcome": "equal"}}, "processor_seconds": 1.5})",
               judged);
   EXPECT_EQ(judged.outcome, "refuted");
   EXPECT_EQ(judged.stage, "checkers");
   EXPECT_EQ(judged.reason, "data_race: two writes");
   EXPECT_EQ(judged.stages.size(), 2U);
+  EXPECT_EQ(judged.algebra, "equal");
+  EXPECT_DOUBLE_EQ(judged.processor_seconds, 1.5);
 
   ReadVerdict(R"({"verdict": "refuted", "findings": [{"kind": "compile_error", "message": ";"}]})",
               judged);

@@ -15,45 +15,51 @@ namespace {
 // than those, far less than another formula.
 constexpr double kRoom = 256;
 
-// Hears of arithmetic whose result is no finite number: what comes after an overflow is not what
-// the error bounds speak of.
-class FiniteObserver final : public vgpu::Observer {
- public:
-  uint32_t interests() const override { return vgpu::interest::kInstructions; }
-  void AfterInstruction(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override {
-    if (overflowed || !in.d.exists() || in.d.is_predicate()) return;
-    uint64_t exponent = 0;
-    if (in.type == ptx::Type::kF32) exponent = 0x7f800000;
-    if (in.type == ptx::Type::kF64) exponent = 0x7ff0000000000000;
-    if (in.type == ptx::Type::kF16) exponent = 0x7c00;
-    if (in.type == ptx::Type::kBf16) exponent = 0x7f80;
-    if (exponent == 0) return;
-    switch (in.op) {
-      case vgpu::Op::kMin:
-      case vgpu::Op::kMax:
-      case vgpu::Op::kLoad:
-      case vgpu::Op::kMov:
-      case vgpu::Op::kSelp:
-        return;  // they make nothing new: the start of a maximum is minus infinity
-      default:
-        break;
-    }
-    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-      if ((warp.ReadOperand(in.d, std::countr_zero(rest)) & exponent) == exponent) {
-        overflowed = true;
-      }
+}  // namespace
+
+void OverflowObserver::AfterInstruction(vgpu::WarpView& warp, const vgpu::Instruction& in,
+                                        uint32_t mask) {
+  if (overflowed || !in.d.exists() || in.d.is_predicate()) return;
+  uint64_t exponent = 0;
+  if (in.type == ptx::Type::kF32) exponent = 0x7f800000;
+  if (in.type == ptx::Type::kF64) exponent = 0x7ff0000000000000;
+  if (in.type == ptx::Type::kF16) exponent = 0x7c00;
+  if (in.type == ptx::Type::kBf16) exponent = 0x7f80;
+  if (exponent == 0) return;
+  switch (in.op) {
+    case vgpu::Op::kMin:
+    case vgpu::Op::kMax:
+    case vgpu::Op::kLoad:
+    case vgpu::Op::kMov:
+    case vgpu::Op::kSelp:
+      return;  // they make nothing new: the start of a maximum is minus infinity
+    default:
+      break;
+  }
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    if ((warp.ReadOperand(in.d, std::countr_zero(rest)) & exponent) == exponent) {
+      overflowed = true;
     }
   }
+}
 
-  bool overflowed = false;
-};
-
-}  // namespace
+bool BeyondRounding(const ExpectedOutput& wanted, const Tensor<Symbolic>& got, double eps) {
+  const double rms = wanted.Rms();
+  for (int64_t k = 0; k < got.count(); ++k) {
+    const double exact = wanted.exact[static_cast<size_t>(k)];
+    const double error = std::abs(got[k].v - exact);
+    const double size = std::max(std::abs(exact), rms);
+    const double explained = kRoom * eps * (static_cast<double>(got[k].m) + std::abs(exact));
+    // Comparisons with a NaN are false: what is not known explains everything.
+    if (error > std::max(1e-3, 32 * eps) * size && error > explained) return true;
+  }
+  return false;
+}
 
 Result<bool> ComputesSomethingElse(const Verification& verification, const TracedShape& subject,
                                    const Case& sample) {
   if (!verification.options.algebra) return false;
-  FiniteObserver finite;
+  OverflowObserver finite;
   KS_TRY(const CaseOutcome plain, verification.Judge(subject, sample, {.observer = &finite}));
   if (finite.overflowed || plain.run.failure) return false;
   const Result<std::string> ptx = verification.tools.compiler.CompileVisibleMath(
@@ -83,15 +89,7 @@ Result<bool> ComputesSomethingElse(const Verification& verification, const Trace
     const Tensor<Symbolic>& got = run->outputs[i];
     if (!IsFloat(wanted.dtype) || got.shape != wanted.shape) continue;
     const double eps = std::max(UnitRoundoff(wanted.dtype), verification.AllowedEpsilon());
-    const double rms = wanted.Rms();
-    for (int64_t k = 0; k < got.count(); ++k) {
-      const double exact = wanted.exact[static_cast<size_t>(k)];
-      const double error = std::abs(got[k].v - exact);
-      const double size = std::max(std::abs(exact), rms);
-      const double explained = kRoom * eps * (static_cast<double>(got[k].m) + std::abs(exact));
-      // Comparisons with a NaN are false: what is not known explains everything.
-      if (error > std::max(1e-3, 32 * eps) * size && error > explained) return true;
-    }
+    if (BeyondRounding(wanted, got, eps)) return true;
   }
   return false;
 }

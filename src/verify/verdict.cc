@@ -142,7 +142,8 @@ json ToJson(const Verdict& verdict) {
           {"kernels", verdict.kernels},
           {"libraries", verdict.libraries},
           {"seed", verdict.seed},
-          {"seconds", verdict.seconds}};
+          {"seconds", verdict.seconds},
+          {"processor_seconds", verdict.processor_seconds}};
 }
 
 }  // namespace kernelsmith

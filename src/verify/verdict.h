@@ -112,6 +112,9 @@ struct Verdict {
   std::vector<std::string> kernels;    // launched, in order of first use
   std::vector<std::string> libraries;  // operators that were delegated
   double seconds = 0;
+  // Of this process and of its children that have ended: on a busy machine this is what a verdict
+  // costs. A PyTorch that was started for it is not in it.
+  double processor_seconds = 0;
   uint64_t seed = 0;
 
   // The finding that decided; null if none did.

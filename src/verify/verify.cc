@@ -1,6 +1,7 @@
 #include "verify/verify.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "verify/stages.h"
 
@@ -26,6 +27,19 @@ const char* OutcomeOf(VerdictKind kind) {
   return kind == VerdictKind::kVerified ? "passed" : Name(kind);
 }
 
+// Of this process and the children it has waited for, so far.
+double ProcessorSeconds() {
+  double seconds = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    if (::getrusage(who, &usage) != 0) continue;
+    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
+      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    }
+  }
+  return seconds;
+}
+
 }  // namespace
 
 Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
@@ -36,6 +50,7 @@ Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
     return std::chrono::duration<double>(duration).count();
   };
   const Clock::Duration start = tools.clock.Now();
+  const double processor_start = ProcessorSeconds();
   tools.progress.Begin("verify", std::size(kStages));
   Status status;
   for (size_t i = 0; i < std::size(kStages) && status.ok() && !verification.Ended(); ++i) {
@@ -53,6 +68,7 @@ Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
   tools.progress.End();
   KS_RETURN_IF_ERROR(status);
   verdict.seconds = seconds(tools.clock.Now() - start);
+  verdict.processor_seconds = ProcessorSeconds() - processor_start;
   return std::move(verdict);
 }
 
