@@ -16,10 +16,14 @@ struct Differential::Outcome {
 
 namespace {
 
+// Not by the fault's message, which names the nearest allocation: that may be the launch's own
+// parameters, whose place differs from launch to launch.
 std::string Describe(const std::optional<vgpu::Fault>& fault) {
   if (!fault) return "no fault";
-  return fmt::format("{}: {} (line {}, {})", vgpu::FaultKindName(fault->kind), fault->message,
-                     fault->ptx.line, fault->instruction);
+  return fmt::format("{} at 0x{:x} in block ({},{},{}), thread ({},{},{}), line {}, {}",
+                     vgpu::FaultKindName(fault->kind), fault->address, fault->block.x,
+                     fault->block.y, fault->block.z, fault->thread.x, fault->thread.y,
+                     fault->thread.z, fault->ptx.line, fault->instruction);
 }
 
 std::string FirstDifference(const char* what, const std::vector<std::byte>& a,
