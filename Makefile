@@ -13,6 +13,10 @@ run: build
 	@echo
 	@echo "And one that is wrong:"
 	$(BUILD)/kernelsmith verify examples/softmax/model.py examples/softmax/softmax_wrong.cu || [ $$? = 1 ]
+	@echo
+	@echo "From PyTorch to CUDA, and faster (some minutes):"
+	rm -rf $(BUILD)/run
+	$(BUILD)/kernelsmith optimize layernorm --candidates 24 --minutes 3 --seed 1 --output $(BUILD)/run
 
 # Sets up, builds, and runs every test. CI runs exactly this.
 test: build

@@ -1,6 +1,9 @@
 #include "cli/commands.h"
 
 namespace kernelsmith {
+
+void AddOptimize(CLI::App& app, Session& session);
+
 namespace {
 
 struct CommandEntry {
@@ -9,14 +12,23 @@ struct CommandEntry {
 };
 
 constexpr CommandEntry kCommands[] = {
-    {"Tasks", AddTasks},          {"Tasks", AddOps},
-    {"Candidates", AddTranslate}, {"Candidates", AddVerify},
-    {"Candidates", AddCompare},   {"Candidates", AddEstimate},
-    {"Candidates", AddPlan},      {"Candidates", AddMutate},
-    {"Candidates", AddMutants},   {"Candidates", AddAskVerifier},
-    {"Candidates", AddArchive},   {"Kernels", AddRun},
-    {"Kernels", AddSanitize},     {"Kernels", AddProfile},
-    {"Kernels", AddLaunch},       {"Set-up", AddDoctor},
+    {"Tasks", AddTasks},
+    {"Tasks", AddOps},
+    {"Candidates", AddTranslate},
+    {"Candidates", AddOptimize},
+    {"Candidates", AddVerify},
+    {"Candidates", AddCompare},
+    {"Candidates", AddEstimate},
+    {"Candidates", AddPlan},
+    {"Candidates", AddMutate},
+    {"Candidates", AddMutants},
+    {"Candidates", AddAskVerifier},
+    {"Candidates", AddArchive},
+    {"Kernels", AddRun},
+    {"Kernels", AddSanitize},
+    {"Kernels", AddProfile},
+    {"Kernels", AddLaunch},
+    {"Set-up", AddDoctor},
     {"Set-up", AddCompletion},
 };
 

@@ -66,7 +66,7 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
     session.PrintJson({{"kind", "estimated"},
                        {"gpu", gpu->key},
                        {"task", task.name},
-                       {"configuration", subject.configuration.name},
+                       {"configuration", subject.call->configuration.name},
                        {"direction", Name(request.direction)},
                        {"candidate", ToJson(estimate)},
                        {"eager", ToJson(eager)},
@@ -75,7 +75,7 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
     return kExitOk;
   }
   session.out << fmt::format("{} with {}, {}: estimated, no GPU was used\n", task.name,
-                             subject.configuration.name, gpu->name);
+                             subject.call->configuration.name, gpu->name);
   session.out << fmt::format(
       "  candidate      {:>10}  {} on the device in {} steps, the rest is "
       "calls and launches\n",

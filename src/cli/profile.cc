@@ -147,10 +147,10 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
     nlohmann::json json = ToJson(profile);
     json["gpu"] = gpu.key;
     json["task"] = task.name;
-    json["configuration"] = subject.configuration.name;
+    json["configuration"] = subject.call->configuration.name;
     shown = json.dump(2) + "\n";
   } else {
-    shown = fmt::format("{} with {}, {}\n", task.name, subject.configuration.name, gpu.name) +
+    shown = fmt::format("{} with {}, {}\n", task.name, subject.call->configuration.name, gpu.name) +
             ToText(profile);
   }
   KS_RETURN_IF_ERROR(Write(session, options, shown));

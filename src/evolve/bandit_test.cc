@@ -41,7 +41,7 @@ TEST(Bandit, FindsTheArmThatPays) {
     bandit.Reward(arm, rng.Uniform() < chance[arm] ? 1 : 0);
   }
   EXPECT_GT(bandit.asked(2), 700);
-  EXPECT_GT(bandit.asked(0), 10);  // it never stops looking
+  EXPECT_GE(bandit.asked(0), 3);  // it never stops looking
 }
 
 }  // namespace

@@ -101,8 +101,10 @@ Result<std::unique_ptr<Evolution>> Evolution::Start(const Parts& parts, const Su
   KS_RETURN_IF_ERROR(Check(settings));
   ArchivedRun run{.task = subject.task, .direction = subject.direction, .dtype = subject.dtype};
   run.seed = settings.seed;
-  run.options = {
-      {"settings", ToJson(settings)}, {"proposers", Names(parts.proposers)}, {"initial", initial}};
+  run.options = {{"settings", ToJson(settings)},
+                 {"proposers", Names(parts.proposers)},
+                 {"initial", initial},
+                 {"context", subject.context}};
   run.budget = ToJson(budget);
   KS_TRY(run.id, parts.archive.AddRun(run));
   return std::unique_ptr<Evolution>(
@@ -166,6 +168,9 @@ Result<std::vector<Evolution::Slot>> Evolution::PlanGeneration() {
     if (!first) {
       const int island = static_cast<int>(slot.island);
       slot.standing.worst_kept_ns = population_.WorstKept(island);
+      for (const auto& [cell, elite] : population_.elites(island)) {
+        slot.standing.elite_ns[cell] = *elite->time_ns;
+      }
       // An island where nothing lives yet borrows from the best of all.
       int available = static_cast<int>(population_.members(island).size());
       const bool borrow = available == 0 && population_.best() != nullptr;
@@ -219,7 +224,8 @@ void Evolution::Begin(Slot& slot) {
   for (const ArchivedCandidate* parent : slot.parents) candidate.parents.push_back(parent->id);
   if (slot.arm) {
     Result<Proposal> proposal = parts_.proposers[*slot.arm]->Propose(
-        {.parents = slot.parents, .failures = failures_[*slot.arm]}, *slot.rng);
+        {.parents = slot.parents, .failures = failures_[*slot.arm], .known_sources = &sources_},
+        *slot.rng);
     if (!proposal.ok()) {
       candidate.verdict = "none";
       candidate.stage = "propose";
@@ -310,6 +316,7 @@ void Evolution::ApplyGeneration(const std::vector<Slot>& slots) {
   for (const Slot& slot : slots) {
     const ArchivedCandidate& candidate = done_.at(slot.number);
     if (!candidate.ptx_hash.empty()) seen_.emplace(candidate.ptx_hash, slot.number);
+    sources_.insert(candidate.source_sha256);
     const Success success = population_.Admit(candidate);
     if (!slot.arm) continue;
     bandit_.Begin(*slot.arm);

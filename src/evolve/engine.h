@@ -62,6 +62,9 @@ class Evolution {
     std::string task;
     std::string direction;
     std::string dtype;
+    // Whatever else a resumed run must have the same (the GPU, the shape): kept with the run for
+    // the caller, who compares it.
+    nlohmann::json context = nlohmann::json::object();
   };
 
   // A new run in the archive. `initial`: sources that every island begins with, such as the first
@@ -116,6 +119,7 @@ class Evolution {
   Population population_;
   Bandit bandit_;
   std::map<std::string, int64_t> seen_;  // normalised PTX, and the first candidate with it
+  std::set<std::string> sources_;        // their SHA-256
   std::vector<std::vector<const ArchivedCandidate*>> failures_;  // of each proposer, oldest first
 
   // Guards what follows and the archive, while threads are at work.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string>
 
@@ -19,6 +20,9 @@ struct ProposalRequest {
   // The newest candidates of this proposer that came to nothing, oldest first: their findings say
   // what not to do again.
   std::span<const ArchivedCandidate* const> failures;
+  // SHA-256 of the sources that finished generations had: proposing one of them again is in vain.
+  // Null: not known.
+  const std::set<std::string>* known_sources = nullptr;
 };
 
 struct Proposal {

@@ -2,6 +2,7 @@
 // full verification.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,8 +19,16 @@ struct Artifact {
 
 // How the run stood when this generation began: stages may give up early on what can't compete.
 struct Standing {
-  std::optional<double> best_ns;        // of all islands
-  std::optional<double> worst_kept_ns;  // on the candidate's island, if it has no free place
+  std::optional<double> best_ns;           // of all islands
+  std::optional<double> worst_kept_ns;     // on the candidate's island, if it has no free place
+  std::map<std::string, double> elite_ns;  // of each cell that the island has an elite of
+
+  // Whether a candidate would be the fastest of its cell there: one that is not need not be
+  // verified at a price.
+  bool WouldBeElite(const std::string& cell, double time_ns) const {
+    const auto elite = elite_ns.find(cell);
+    return elite == elite_ns.end() || time_ns < elite->second;
+  }
 };
 
 struct StageOutcome {

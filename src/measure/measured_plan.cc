@@ -86,21 +86,28 @@ Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Ta
   return MakeCallArguments(graph, values);
 }
 
+Result<std::shared_ptr<const MeasuredCall>> MakeMeasuredCall(const Task& task,
+                                                             const MeasuredPlanRequest& request,
+                                                             TaskStore& store) {
+  auto call = std::make_shared<MeasuredCall>();
+  KS_TRY(call->configuration, FindConfiguration(task, request));
+  const TaskRequest wanted{
+      .direction = request.direction, .configuration = call->configuration, .dtype = request.dtype};
+  KS_TRY(call->graph, store.Export(task, wanted));
+  KS_TRY(call->arguments, MakeTimingArguments(store, task, wanted, call->graph, request.seed));
+  call->trace.function = request.direction == TaskDirection::kBackward ? "backward" : "forward";
+  KS_TRY(call->trace.results, ResultTensors(call->graph));
+  return std::shared_ptr<const MeasuredCall>(std::move(call));
+}
+
 Result<MeasuredPlan> MakeMeasuredPlan(const Task& task, const MeasuredPlanRequest& request,
                                       TaskStore& store, CandidateCompiler& compiler,
                                       ProcessRunner& processes) {
   MeasuredPlan subject;
   KS_TRY(subject.candidate, compiler.Compile(request.candidate, {}));
-  KS_TRY(subject.configuration, FindConfiguration(task, request));
-  const TaskRequest wanted{.direction = request.direction,
-                           .configuration = subject.configuration,
-                           .dtype = request.dtype};
-  KS_TRY(subject.graph, store.Export(task, wanted));
-  KS_TRY(subject.arguments, MakeTimingArguments(store, task, wanted, subject.graph, request.seed));
-  TraceOptions trace{.function =
-                         request.direction == TaskDirection::kBackward ? "backward" : "forward"};
-  KS_TRY(trace.results, ResultTensors(subject.graph));
-  KS_TRY(TraceOutcome outcome, Trace(subject.candidate, subject.arguments, trace, processes));
+  KS_TRY(subject.call, MakeMeasuredCall(task, request, store));
+  KS_TRY(TraceOutcome outcome,
+         Trace(subject.candidate, subject.call->arguments, subject.call->trace, processes));
   if (!outcome.plan) {
     const HostFinding& why = outcome.findings.front();
     return InvalidInput(

@@ -1,12 +1,14 @@
 // A task's call with a candidate, ready to be run and measured: compiled, traced, with inputs.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "compile/compile.h"
 #include "plan/argument.h"
 #include "plan/plan.h"
+#include "plan/trace.h"
 #include "support/result.h"
 #include "tasks/task.h"
 
@@ -21,11 +23,17 @@ struct MeasuredPlanRequest {
   uint64_t seed = 1;
 };
 
-struct MeasuredPlan {
-  CompiledCandidate candidate;
+// The call of a task at one shape, which any number of candidates can be measured with.
+struct MeasuredCall {
   TaskConfiguration configuration;
   TaskGraph graph;
   std::vector<CallArgument> arguments;
+  TraceOptions trace;
+};
+
+struct MeasuredPlan {
+  CompiledCandidate candidate;
+  std::shared_ptr<const MeasuredCall> call;
   Plan plan;
 };
 
@@ -39,6 +47,11 @@ Result<TaskConfiguration> FindConfiguration(const Task& task, const MeasuredPlan
 Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Task& task,
                                                       const TaskRequest& request,
                                                       const TaskGraph& graph, uint64_t seed);
+
+// `request.candidate` is not looked at.
+Result<std::shared_ptr<const MeasuredCall>> MakeMeasuredCall(const Task& task,
+                                                             const MeasuredPlanRequest& request,
+                                                             TaskStore& store);
 
 Result<MeasuredPlan> MakeMeasuredPlan(const Task& task, const MeasuredPlanRequest& request,
                                       TaskStore& store, CandidateCompiler& compiler,

@@ -124,8 +124,8 @@ Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& subject, Device&
     return InvalidInput(fmt::format("{} goes wrong: {}", subject.candidate.source.string(),
                                     result.profile.failure));
   }
-  KS_TRY(const std::vector<EagerOperator> operators, ReadEager(subject.graph.file.string()));
-  KS_TRY(const Graph graph, ReadGraph(subject.graph.file));
+  KS_TRY(const std::vector<EagerOperator> operators, ReadEager(subject.call->graph.file.string()));
+  KS_TRY(const Graph graph, ReadGraph(subject.call->graph.file));
   result.floor = FloorOf(graph, operators);
   result.candidate = EstimatePlan(result.profile, result.floor, *options.gpu);
   result.eager = EstimateEager(operators, *options.gpu);

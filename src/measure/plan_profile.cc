@@ -73,7 +73,7 @@ Result<Counted> Count(const MeasuredPlan& subject, Device& device,
   run.plan = &subject.plan;
   run.ptx = subject.candidate.ptx;
   run.ptx_name = subject.candidate.ptx_path.filename().string();
-  run.inputs = FlattenTensors(subject.arguments);
+  run.inputs = FlattenTensors(subject.call->arguments);
   run.observer = &observer;
   Counted counted;
   KS_TRY(counted.outcome, device.Run(run));

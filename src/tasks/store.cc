@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <system_error>
 
@@ -20,6 +21,12 @@ namespace fs = std::filesystem;
 // Part of every key: raise it when the meaning of cached files changes.
 constexpr const char* kCacheVersion = "1";
 constexpr const char* kManifest = "manifest.json";
+
+// PyTorch answers one at a time: stores may be asked from several threads.
+std::mutex& AskMutex() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 bool Contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
@@ -244,6 +251,7 @@ std::optional<TaskStore::Answer> TaskStore::Lookup(const fs::path& folder) const
 }
 
 Result<TaskStore::Answer> TaskStore::Ask(const Task& task, json body) {
+  const std::lock_guard lock(AskMutex());
   body["path"] = task.path.string();
   body["format"] = Name(task.format);
   KS_TRY(const std::string bridge, BridgeHash());

@@ -64,6 +64,7 @@ Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
                               .outcome = verification.skipped ? "skipped" : OutcomeOf(verdict.kind),
                               .seconds = seconds(tools.clock.Now() - begin),
                               .note = verification.note});
+    if (options.last_stage == kStages[i].name) break;
   }
   tools.progress.End();
   KS_RETURN_IF_ERROR(status);

@@ -1,0 +1,313 @@
+#include "optimize/optimize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "propose/schedule_proposer.h"
+#include "support/rng.h"
+#include "translate/translate.h"
+
+namespace kernelsmith {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// Small generations: of sixty candidates each should learn from the ones before. Two islands, so
+// that the first good idea is not the only one.
+EvolutionSettings SettingsOf(const OptimizeOptions& options) {
+  EvolutionSettings settings;
+  settings.seed = options.request.seed;
+  settings.islands = 2;
+  settings.batch = 4;
+  settings.members = 8;
+  settings.elite_share = 0.25;
+  settings.crossover = 0.25;
+  settings.migrate_every = 3;
+  return settings;
+}
+
+json ContextOf(const OptimizeOptions& options, const OptimizeSubject& subject) {
+  return {{"task_path", subject.task.path.string()},
+          {"direction", Name(options.request.direction)},
+          {"dtype", options.request.dtype},
+          {"gpu", options.request.gpu->key},
+          {"configuration", subject.timed->configuration.name},
+          {"blocks", options.request.blocks},
+          {"search", options.search},
+          {"seed", options.request.seed}};
+}
+
+fs::path ArchiveFile(const fs::path& output) { return output / "archive.db"; }
+
+// The newest run; an error if there is none.
+Result<ArchivedRun> NewestRun(const Archive& archive, const fs::path& output) {
+  KS_TRY(const std::vector<ArchivedRun> runs, archive.Runs());
+  if (runs.empty() || !runs.front().options.contains("context")) {
+    return InvalidInput(fmt::format("{} has no run to go on with", output.string()));
+  }
+  return runs.front();
+}
+
+}  // namespace
+
+Result<OptimizeOptions> StoredOptions(const fs::path& output) {
+  std::error_code ignored;
+  if (!fs::exists(ArchiveFile(output), ignored)) {
+    return InvalidInput(fmt::format("{} has no run to go on with", output.string()));
+  }
+  KS_TRY(const std::unique_ptr<Archive> archive,
+         Archive::Open(ArchiveFile(output), {.read_only = true}));
+  KS_TRY(const ArchivedRun run, NewestRun(*archive, output));
+  const json& context = run.options["context"];
+  OptimizeOptions options;
+  options.output = output;
+  options.request.direction =
+      run.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
+  options.request.dtype = context.value("dtype", "task");
+  options.request.configuration = context.value("configuration", "");
+  options.request.blocks = context.value("blocks", options.request.blocks);
+  options.request.seed = run.seed;
+  options.search = context.value("search", "evolution");
+  KS_TRY(options.request.gpu, FindGpuModel(context.value("gpu", "")));
+  return options;
+}
+
+Result<std::unique_ptr<Optimization>> Optimization::Prepare(const Task& task,
+                                                            const OptimizeOptions& options,
+                                                            const OptimizeTools& tools,
+                                                            std::vector<Proposer*> more) {
+  std::unique_ptr<Optimization> made(new Optimization(tools));
+  made->options_ = options;
+  const TaskDirection direction = options.request.direction;
+  if (std::find(task.directions.begin(), task.directions.end(), direction) ==
+      task.directions.end()) {
+    return InvalidInput(fmt::format("task {} has no {} pass", task.name, Name(direction)));
+  }
+  KS_RETURN_IF_ERROR(tools.files.MakeDirectories(options.output));
+  KS_TRY(made->subject_,
+         MakeOptimizeSubject(
+             task, options.request,
+             options.scratch.empty() ? options.output / "candidates" : options.scratch, tools));
+  Result<codegen::Model> model =
+      ModelOf(tools.tasks, task, {.direction = direction, .dtype = options.request.dtype});
+  if (model.ok()) {
+    made->model_ = *std::move(model);
+    const ScheduleSpace space = SpaceOf(*made->model_);
+    if (options.search != "random") {
+      made->own_.push_back(std::make_unique<MutateScheduleProposer>(space));
+    }
+    made->own_.push_back(std::make_unique<RandomScheduleProposer>(space));
+  } else if (model.error().kind() == ErrorKind::kUnsupported && !more.empty()) {
+    made->untranslated_ = model.error().message();
+  } else {
+    return model.error();
+  }
+  for (const auto& each : made->own_) made->proposers_.push_back(each.get());
+  made->proposers_.insert(made->proposers_.end(), more.begin(), more.end());
+  made->cascade_ = MakeCascade(made->subject_, made->workshop_);
+  KS_TRY(made->archive_, Archive::Open(ArchiveFile(options.output)));
+  return made;
+}
+
+Result<std::unique_ptr<Optimization>> Optimization::Make(const Task& task,
+                                                         const OptimizeOptions& options,
+                                                         const OptimizeTools& tools,
+                                                         std::vector<Proposer*> more) {
+  // Before anything dear.
+  if (StoredOptions(options.output).ok()) {
+    return InvalidInput(
+        fmt::format("{} has a run already: --resume goes on with it, another --output begins anew",
+                    options.output.string()));
+  }
+  KS_TRY(std::unique_ptr<Optimization> made, Prepare(task, options, tools, std::move(more)));
+  std::vector<std::string> initial;
+  if (made->model_) {
+    KS_TRY(std::string source, codegen::EmitCandidate(*made->model_));
+    initial.push_back(std::move(source));
+  }
+  initial.insert(initial.end(), options.start.begin(), options.start.end());
+  KS_TRY(made->evolution_, Evolution::Start(made->Parts(),
+                                            {.task = task.name,
+                                             .direction = Name(options.request.direction),
+                                             .dtype = options.request.dtype,
+                                             .context = ContextOf(options, made->subject_)},
+                                            SettingsOf(options), options.budget, initial));
+  return made;
+}
+
+Result<std::unique_ptr<Optimization>> Optimization::Resume(const Task& task,
+                                                           const OptimizeOptions& options,
+                                                           const OptimizeTools& tools,
+                                                           std::vector<Proposer*> more) {
+  KS_RETURN_IF_ERROR(StoredOptions(options.output));
+  KS_TRY(std::unique_ptr<Optimization> made, Prepare(task, options, tools, std::move(more)));
+  KS_TRY(const ArchivedRun run, NewestRun(*made->archive_, options.output));
+  const json now = ContextOf(options, made->subject_);
+  for (const auto& [name, value] : run.options["context"].items()) {
+    if (!now.contains(name) || now[name] == value) continue;
+    return InvalidInput(fmt::format("the run in {} has {} {}, not {}: it can't go on with another",
+                                    options.output.string(), name, value.dump(), now[name].dump()));
+  }
+  KS_TRY(made->earlier_,
+         made->archive_->List({.run = run.id, .order = ArchiveFilter::Order::kNumber}));
+  KS_TRY(made->evolution_, Evolution::Resume(made->Parts(), run.id, options.budget));
+  return made;
+}
+
+Result<OptimizeResult> Optimization::Run(
+    const std::function<void(const ArchivedCandidate&)>& watch) {
+  KS_TRY(EvolutionReport report, evolution_->Run(options_.jobs, watch));
+  return Conclude(std::move(report));
+}
+
+Result<OptimizeResult> Optimization::Conclude(EvolutionReport report) {
+  OptimizeResult result;
+  KS_TRY(result.candidates,
+         archive_->List({.run = report.run, .order = ArchiveFilter::Order::kNumber}));
+  std::vector<const ArchivedCandidate*> verified;
+  for (const ArchivedCandidate& each : result.candidates) {
+    if (each.verified() && each.time_ns) verified.push_back(&each);
+  }
+  if (verified.empty()) {
+    if (result.candidates.empty()) {
+      return Error(ErrorKind::kTimeout, "the run ended before its first candidate was judged");
+    }
+    const ArchivedCandidate& first = result.candidates.front();
+    return Unsupported(
+        fmt::format("nothing was verified; the first candidate is {} by stage {}: {}",
+                    first.verdict, first.stage, first.reason));
+  }
+  result.first = *verified.front();
+  std::sort(verified.begin(), verified.end(),
+            [](const ArchivedCandidate* a, const ArchivedCandidate* b) {
+              return *a->time_ns != *b->time_ns ? *a->time_ns < *b->time_ns : a->number < b->number;
+            });
+  result.best = *verified.front();
+  // Who was chosen among many by the same data may fit these data by chance.
+  if (report.ended_by != "stopped") {
+    for (const ArchivedCandidate* each : verified) {
+      KS_TRY(Verdict verdict, VerifyWhole(subject_, workshop_, each->source, RandomSeed()));
+      if (verdict.kind == VerdictKind::kVerified) {
+        result.best = *each;
+        result.confirmed = std::move(verdict);
+        break;
+      }
+      const Finding* finding = verdict.Deciding();
+      result.withdrawn.push_back(fmt::format("candidate {}: {} with seed {}: {}",
+                                             each->number.value_or(-1), Name(verdict.kind),
+                                             verdict.seed, finding ? finding->message : ""));
+    }
+    if (!result.confirmed) {
+      return Unsupported(
+          fmt::format("no candidate was verified on fresh data: {}", result.withdrawn.front()));
+    }
+  }
+  KS_TRY(result.lineage, archive_->Ancestors(result.best.id));
+  result.lineage.push_back(result.best);
+  std::sort(result.lineage.begin(), result.lineage.end(),
+            [](const auto& a, const auto& b) { return a.number < b.number; });
+  result.why = Explain(result.first, result.best);
+  const bool scheduled = result.best.genes.is_object() && result.best.genes.contains("genes");
+  if (model_ && scheduled) {
+    const ScheduleSpace space = SpaceOf(*model_);
+    result.changes = Difference(Complete(space, {}), ScheduleOf(space, result.best));
+  }
+  result.report = std::move(report);
+  return result;
+}
+
+json ToJson(const OptimizeResult& result, const OptimizeSubject& subject) {
+  json lineage = json::array();
+  for (const ArchivedCandidate& each : result.lineage) {
+    lineage.push_back({{"id", each.id},
+                       {"number", each.number.value_or(-1)},
+                       {"us", each.time_ns.value_or(0) * 1e-3},
+                       {"proposer", each.proposer},
+                       {"note", each.note},
+                       {"parents", each.parents}});
+  }
+  std::map<std::string, std::map<std::string, int>> stages;
+  for (const ArchivedCandidate& each : result.candidates) ++stages[each.stage][each.verdict];
+  json proposers = json::array();
+  for (const ProposerRecord& each : result.report.proposers) {
+    proposers.push_back({{"name", each.name},
+                         {"asked", each.asked},
+                         {"verified", each.verified},
+                         {"reward", each.reward}});
+  }
+  const double eager = subject.eager.seconds;
+  json document = {
+      {"kind", "estimated"},
+      {"task", subject.task.name},
+      {"direction", Name(subject.request.direction)},
+      {"dtype", subject.request.dtype},
+      {"gpu", subject.request.gpu->key},
+      {"configuration", subject.timed->configuration.name},
+      {"seed", subject.request.seed},
+      {"run", result.report.run},
+      {"ended_by", result.report.ended_by},
+      {"candidates", result.report.candidates},
+      {"seconds", result.report.seconds},
+      {"verdicts", result.report.verdicts},
+      {"stages", stages},
+      {"proposers", std::move(proposers)},
+      {"fingerprint", result.report.fingerprint},
+      {"first",
+       {{"number", result.first.number.value_or(-1)}, {"us", result.first_seconds() * 1e6}}},
+      {"best", {{"number", result.best.number.value_or(-1)}, {"us", result.best_seconds() * 1e6}}},
+      {"eager_us", eager * 1e6},
+      {"floor_us", subject.floor_seconds * 1e6},
+      {"speedup_over_first", result.first_seconds() / result.best_seconds()},
+      {"speedup_over_eager", eager / result.best_seconds()},
+      {"why", ToJson(result.why)},
+      {"changes", result.changes},
+      {"lineage", std::move(lineage)},
+      {"withdrawn", result.withdrawn}};
+  document["confirmed"] =
+      result.confirmed
+          ? json({{"verdict", Name(result.confirmed->kind)}, {"seed", result.confirmed->seed}})
+          : json("the run was interrupted");
+  return document;
+}
+
+OptimizePage PageOf(const OptimizeResult& result, const OptimizeSubject& subject) {
+  OptimizePage page{.task = subject.task.name,
+                    .direction = Name(subject.request.direction),
+                    .dtype = subject.request.dtype,
+                    .configuration = subject.timed->configuration.name,
+                    .gpu = subject.request.gpu,
+                    .seed = subject.request.seed,
+                    .eager_seconds = subject.eager.seconds,
+                    .floor_seconds = subject.floor_seconds,
+                    .candidates = result.candidates,
+                    .first = result.first.number.value_or(-1),
+                    .best = result.best.number.value_or(-1),
+                    .reasons = result.why.reasons,
+                    .changes = result.changes,
+                    .ended_by = result.report.ended_by,
+                    .seconds = result.report.seconds};
+  for (const ArchivedCandidate& each : result.lineage) {
+    page.lineage.push_back(each.number.value_or(-1));
+  }
+  for (const Explanation::Row& row : result.why.counters) {
+    page.counters.push_back({row.name, row.before_text, row.after_text});
+  }
+  for (const auto& [name, candidate] :
+       {std::pair("first", &result.first), std::pair("best", &result.best)}) {
+    const RooflinePoint point = RooflineOf(*candidate);
+    page.roofline.push_back({name, point.flops, point.dram_bytes, point.device_seconds});
+  }
+  page.confirmed =
+      result.confirmed
+          ? fmt::format(
+                "The best was verified once more on data that nothing was chosen by (seed {})",
+                result.confirmed->seed)
+          : "The run was interrupted; the best is verified on the data of the run";
+  for (const std::string& line : result.withdrawn) page.confirmed += "; withdrawn: " + line;
+  return page;
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,109 @@
+// An optimisation: from a task to the fastest verified CUDA that was found for it.
+//
+//   KS_TRY(auto optimization, Optimization::Make(task, options, tools));
+//   KS_TRY(OptimizeResult result, optimization->Run(watch));
+//
+// Everything is kept in OUTPUT/archive.db as it comes, so that a run that was killed goes on where
+// it was.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "evolve/engine.h"
+#include "optimize/explain.h"
+#include "optimize/stages.h"
+#include "optimize/subject.h"
+#include "report/optimize_page.h"
+#include "verify/verdict.h"
+
+namespace kernelsmith {
+
+struct OptimizeOptions {
+  OptimizeRequest request;
+  std::string search = "evolution";  // or random: the same budget without memory, to compare with
+  EvolutionBudget budget;
+  int jobs = 2;
+  std::filesystem::path output;  // folder
+  // Where sources are compiled, by content: runs that have it in common compile the same source
+  // once. Empty: in the output.
+  std::filesystem::path scratch;
+  std::vector<std::string> start;  // sources to begin with, beside the first translation
+};
+
+struct OptimizeResult {
+  EvolutionReport report;
+  ArchivedCandidate first;  // the version that all others are compared with
+  ArchivedCandidate best;
+  std::vector<ArchivedCandidate> candidates;  // all, by number
+  std::vector<ArchivedCandidate> lineage;     // of the best: its ancestors and itself, oldest first
+  Explanation why;                            // the best beside the first
+  std::string changes;                        // of genes, from the first to the best; may be empty
+  // The best again, on data that no candidate was chosen by; none if the run was interrupted.
+  std::optional<Verdict> confirmed;
+  // Candidates that were faster but did not stand this test, with why.
+  std::vector<std::string> withdrawn;
+
+  double first_seconds() const { return first.time_ns.value_or(0) * 1e-9; }
+  double best_seconds() const { return best.time_ns.value_or(0) * 1e-9; }
+};
+
+class Optimization {
+ public:
+  // A new run. An error if OUTPUT has one already. `more` proposers join the built-in ones; they
+  // outlive the optimisation. `unsupported` if the task can't be translated and there is nothing
+  // else to start with.
+  static Result<std::unique_ptr<Optimization>> Make(const Task& task,
+                                                    const OptimizeOptions& options,
+                                                    const OptimizeTools& tools,
+                                                    std::vector<Proposer*> more = {});
+  // Goes on with the run in OUTPUT: all but budget and jobs must be as it was.
+  static Result<std::unique_ptr<Optimization>> Resume(const Task& task,
+                                                      const OptimizeOptions& options,
+                                                      const OptimizeTools& tools,
+                                                      std::vector<Proposer*> more = {});
+  // An error if nothing was verified: it has the first candidate's reason.
+  Result<OptimizeResult> Run(const std::function<void(const ArchivedCandidate&)>& watch);
+  // May be called from a signal handler.
+  void Stop() { evolution_->Stop(); }
+
+  const OptimizeSubject& subject() const { return subject_; }
+  // The built-in compiler's; null if it can't translate the task.
+  const codegen::Model* model() const { return model_ ? &*model_ : nullptr; }
+  // Candidates of earlier sessions of this run, by number.
+  const std::vector<ArchivedCandidate>& earlier() const { return earlier_; }
+
+ private:
+  explicit Optimization(const OptimizeTools& tools) : tools_(tools), workshop_(tools) {}
+  static Result<std::unique_ptr<Optimization>> Prepare(const Task& task,
+                                                       const OptimizeOptions& options,
+                                                       const OptimizeTools& tools,
+                                                       std::vector<Proposer*> more);
+  Evolution::Parts Parts() const { return {proposers_, cascade_, *archive_, tools_.clock}; }
+  Result<OptimizeResult> Conclude(EvolutionReport report);
+
+  OptimizeTools tools_;
+  OptimizeOptions options_;
+  OptimizeSubject subject_;
+  Workshop workshop_;
+  std::optional<codegen::Model> model_;
+  std::string untranslated_;  // why there is no model
+  std::vector<std::unique_ptr<Proposer>> own_;
+  std::vector<Proposer*> proposers_;
+  Cascade cascade_;
+  std::unique_ptr<Archive> archive_;
+  std::unique_ptr<Evolution> evolution_;
+  std::vector<ArchivedCandidate> earlier_;
+};
+
+// What the run in `output` was started with (all but budget and jobs), so that nobody has to say it
+// again. An error if there is none.
+Result<OptimizeOptions> StoredOptions(const std::filesystem::path& output);
+
+nlohmann::json ToJson(const OptimizeResult& result, const OptimizeSubject& subject);
+OptimizePage PageOf(const OptimizeResult& result, const OptimizeSubject& subject);
+
+}  // namespace kernelsmith

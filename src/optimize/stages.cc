@@ -1,0 +1,280 @@
+#include "optimize/stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "evolve/ptx_identity.h"
+#include "plan/plan_text.h"
+#include "tasks/hash.h"
+#include "verify/verify.h"
+
+namespace kernelsmith {
+namespace {
+
+using nlohmann::json;
+
+// Of the best time so far: what is slower is not verified even if it is the first of its kind.
+constexpr double kHopeless = 2;
+
+// What compiling and tracing made.
+struct Traced : Artifact {
+  std::filesystem::path file;
+  MeasuredPlan timed;
+};
+
+json FindingJson(const std::string& kind, const std::string& message, const SourceLocation& where) {
+  json finding = {{"kind", kind}, {"message", message}};
+  if (where.line > 0) finding["line"] = where.line;
+  return finding;
+}
+
+// An error of ours or of the machine is no candidate's fault, so it never refutes.
+StageOutcome Failure(ArchivedCandidate& candidate, const Error& error) {
+  const Diagnostic& first = error.diagnostics().front();
+  const bool own = error.kind() == ErrorKind::kInvalidInput && !first.where.file.empty();
+  const char* kind = own                                       ? "compile_error"
+                     : error.kind() == ErrorKind::kUnsupported ? "unsupported"
+                     : error.kind() == ErrorKind::kTimeout     ? "timeout"
+                                                               : "error";
+  for (const Diagnostic& each : error.diagnostics()) {
+    candidate.findings.push_back(FindingJson(kind, each.message, each.where));
+  }
+  return StageOutcome::Reject(own                                       ? "refuted"
+                              : error.kind() == ErrorKind::kUnsupported ? "unsupported"
+                                                                        : "inconclusive",
+                              error.message());
+}
+
+// Findings of a verdict that is not `verified`.
+StageOutcome FromVerdict(ArchivedCandidate& candidate, const Verdict& verdict) {
+  candidate.findings = ToJson(verdict)["findings"];
+  if (verdict.kind == VerdictKind::kVerified) return StageOutcome::Pass();
+  const Finding* deciding = verdict.Deciding();
+  return StageOutcome::Reject(Name(verdict.kind),
+                              deciding == nullptr
+                                  ? std::string(Name(verdict.kind))
+                                  : fmt::format("{}: {}", deciding->kind, deciding->message));
+}
+
+class OptimizeStage : public Stage {
+ public:
+  OptimizeStage(const OptimizeSubject& subject, Workshop& workshop)
+      : subject_(subject), workshop_(workshop) {}
+
+ protected:
+  const OptimizeSubject& subject_;
+  Workshop& workshop_;
+};
+
+class CompileCandidate : public OptimizeStage {
+ public:
+  using OptimizeStage::OptimizeStage;
+  std::string name() const override { return "compile"; }
+
+  StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
+                   const Standing&) override {
+    auto traced = std::make_unique<Traced>();
+    traced->file = SourcePath(subject_, candidate.source);
+    FileSystem& files = workshop_.tools().files;
+    if (!files.Exists(traced->file)) {
+      if (Status written = files.Write(traced->file, candidate.source); !written.ok()) {
+        return Failure(candidate, written.error());
+      }
+    }
+    Result<Workshop::Lease> bench = workshop_.Take();
+    if (!bench.ok()) return Failure(candidate, bench.error());
+    Result<CompiledCandidate> compiled = (*bench)->compiler->Compile(traced->file, {});
+    if (!compiled.ok()) return Failure(candidate, compiled.error());
+    traced->timed.candidate = *std::move(compiled);
+    traced->timed.call = subject_.timed;
+    // Two shapes: the same kernels may be launched alike at one and not at the other.
+    std::string host;
+    for (const MeasuredCall* call : {subject_.quick.get(), subject_.timed.get()}) {
+      if (call == nullptr) continue;
+      Result<TraceOutcome> outcome =
+          Trace(traced->timed.candidate, call->arguments, call->trace, workshop_.tools().processes);
+      if (!outcome.ok()) return Failure(candidate, outcome.error());
+      if (!outcome->plan) return NoPlan(candidate, *outcome);
+      traced->timed.plan = *std::move(outcome->plan);
+      host += FormatPlan(traced->timed.plan);
+    }
+    candidate.ptx_hash = CandidateIdentity(traced->timed.candidate.ptx, host);
+    artifact = std::move(traced);
+    return StageOutcome::Pass();
+  }
+
+ private:
+  static StageOutcome NoPlan(ArchivedCandidate& candidate, const TraceOutcome& outcome) {
+    if (outcome.findings.empty()) {
+      return StageOutcome::Reject("inconclusive", "the host code has no plan");
+    }
+    for (const HostFinding& each : outcome.findings) {
+      candidate.findings.push_back(FindingJson(Name(each.kind), each.message, each.where));
+    }
+    const HostFinding& first = outcome.findings.front();
+    return StageOutcome::Reject(Refutes(first.kind) ? "refuted" : "unsupported",
+                                fmt::format("{}: {}", Name(first.kind), first.message));
+  }
+};
+
+VerifyOptions OptionsOf(const OptimizeSubject& subject, uint64_t seed) {
+  VerifyOptions options;
+  options.direction = subject.request.direction;
+  options.dtype = subject.request.dtype;
+  options.seed = seed;
+  return options;
+}
+
+Result<Verdict> VerifyFile(const OptimizeSubject& subject, Workshop& workshop,
+                           const std::filesystem::path& file, const VerifyOptions& options) {
+  KS_TRY(const Workshop::Lease bench, workshop.Take());
+  SilentProgress progress;
+  const OptimizeTools& tools = workshop.tools();
+  return Verify(subject.task, file, options,
+                {.tasks = tools.tasks,
+                 .compiler = *bench->compiler,
+                 .processes = tools.processes,
+                 .device = *bench->device,
+                 .files = tools.files,
+                 .clock = tools.clock,
+                 .progress = progress});
+}
+
+// What most wrong candidates fail at, before anybody spends time on their speed.
+class QuickCheck : public OptimizeStage {
+ public:
+  using OptimizeStage::OptimizeStage;
+  std::string name() const override { return "quick"; }
+
+  StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
+                   const Standing&) override {
+    VerifyOptions options = OptionsOf(subject_, subject_.verify_seed);
+    options.configurations = 1;
+    options.draws = 1;
+    options.structured_budget = 0;
+    options.last_stage = "numbers";
+    const Result<Verdict> verdict =
+        VerifyFile(subject_, workshop_, static_cast<Traced&>(*artifact).file, options);
+    if (!verdict.ok()) return Failure(candidate, verdict.error());
+    return FromVerdict(candidate, *verdict);
+  }
+};
+
+class EstimateTime : public OptimizeStage {
+ public:
+  using OptimizeStage::OptimizeStage;
+  std::string name() const override { return "estimate"; }
+
+  StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
+                   const Standing& standing) override {
+    Result<Workshop::Lease> bench = workshop_.Take();
+    if (!bench.ok()) return Failure(candidate, bench.error());
+    const OptimizeTools& tools = workshop_.tools();
+    const Result<PlanProfile> profile = ProfilePlan(static_cast<Traced&>(*artifact).timed,
+                                                    *(*bench)->device, tools.tools, tools.processes,
+                                                    {.gpu = subject_.request.gpu,
+                                                     .max_blocks = subject_.request.blocks,
+                                                     .seed = subject_.request.seed});
+    if (!profile.ok()) return Failure(candidate, profile.error());
+    if (!profile->failure.empty()) {
+      candidate.findings.push_back(FindingJson("fault", profile->failure, {}));
+      return StageOutcome::Reject(
+          "refuted",
+          fmt::format("fault at {}: {}", subject_.timed->configuration.name, profile->failure));
+    }
+    for (const StepProfile& step : profile->steps) {
+      // The virtual GPU has no registers to run out of.
+      if (step.kind != StepProfile::Kind::kLaunch || step.counters.resident_blocks > 0) continue;
+      const std::string why = fmt::format(
+          "kernel {} can't be launched on {}: a block of {} threads with {} registers each and {} "
+          "bytes of shared memory does not fit on an SM",
+          step.name, subject_.request.gpu->key, step.counters.block.Count(),
+          step.counters.registers, step.counters.shared_bytes);
+      candidate.findings.push_back(FindingJson("launch_error", why, {}));
+      return StageOutcome::Reject("refuted", "launch_error: " + why);
+    }
+    const PlanEstimate estimate = EstimatePlan(*profile, subject_.floor, *subject_.request.gpu);
+    candidate.time_ns = estimate.seconds * 1e9;
+    candidate.time_kind = "estimated";
+    candidate.gpu = subject_.request.gpu->key;
+    candidate.counters = ToJson(*profile);
+    candidate.counters["device_us"] = estimate.device_seconds * 1e6;
+    candidate.counters["at_floor"] = estimate.at_floor;
+    candidate.limits = ToJson(estimate)["steps"];
+    candidate.cell = CellOf(estimate);
+    return Worthwhile(candidate, standing);
+  }
+
+ private:
+  static StageOutcome Worthwhile(const ArchivedCandidate& candidate, const Standing& standing) {
+    const double time = *candidate.time_ns;
+    if (standing.best_ns && time > kHopeless * *standing.best_ns) {
+      return StageOutcome::Reject("rejected", fmt::format("slow: {:.1f} times as long as the best",
+                                                          time / *standing.best_ns));
+    }
+    if (!standing.WouldBeElite(candidate.cell, time)) {
+      return StageOutcome::Reject(
+          "rejected", fmt::format("slow: {} is not faster than the best with {} ({})",
+                                  FormatSeconds(time * 1e-9), candidate.cell,
+                                  FormatSeconds(standing.elite_ns.at(candidate.cell) * 1e-9)));
+    }
+    return StageOutcome::Pass();
+  }
+};
+
+class WholeVerification : public OptimizeStage {
+ public:
+  using OptimizeStage::OptimizeStage;
+  std::string name() const override { return "verify"; }
+
+  StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
+                   const Standing&) override {
+    const Result<Verdict> verdict =
+        VerifyFile(subject_, workshop_, static_cast<Traced&>(*artifact).file,
+                   OptionsOf(subject_, subject_.verify_seed));
+    if (!verdict.ok()) return Failure(candidate, verdict.error());
+    return FromVerdict(candidate, *verdict);
+  }
+};
+
+}  // namespace
+
+std::filesystem::path SourcePath(const OptimizeSubject& subject, const std::string& source) {
+  return subject.scratch / (Sha256(source).substr(0, 16) + ".cu");
+}
+
+Result<Verdict> VerifyWhole(const OptimizeSubject& subject, Workshop& workshop,
+                            const std::string& source, uint64_t seed) {
+  const std::filesystem::path file = SourcePath(subject, source);
+  KS_RETURN_IF_ERROR(workshop.tools().files.Write(file, source));
+  return VerifyFile(subject, workshop, file, OptionsOf(subject, seed));
+}
+
+std::string CellOf(const PlanEstimate& estimate) {
+  const PlanEstimate::Step* longest = nullptr;
+  size_t kernels = 0;
+  for (const PlanEstimate::Step& step : estimate.steps) {
+    if (step.launch) ++kernels;
+    if (longest == nullptr || step.seconds > longest->seconds) longest = &step;
+  }
+  std::string limit = "nothing";
+  if (longest != nullptr) {
+    limit = !longest->launch || longest->launch->parts.empty() ? longest->name
+                                                               : longest->launch->parts[0].name;
+  }
+  // More than four launches are all alike: too many.
+  return fmt::format("{}{} kernel{}, {}", std::min<size_t>(kernels, 4), kernels > 4 ? "+" : "",
+                     kernels == 1 ? "" : "s", limit);
+}
+
+Cascade MakeCascade(const OptimizeSubject& subject, Workshop& workshop) {
+  Cascade cascade;
+  cascade.push_back(std::make_unique<CompileCandidate>(subject, workshop));
+  cascade.push_back(std::make_unique<QuickCheck>(subject, workshop));
+  cascade.push_back(std::make_unique<EstimateTime>(subject, workshop));
+  cascade.push_back(std::make_unique<WholeVerification>(subject, workshop));
+  return cascade;
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,58 @@
+// The built-in proposers: candidates by the tensor compiler of src/codegen, whose every choice is a
+// gene. One draws schedules at random, one changes and crosses those of parents.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.h"
+#include "evolve/proposer.h"
+
+namespace kernelsmith {
+
+// The schedules of one task. Choices depend on each other: fusing two kernels removes the genes of
+// one. Both functions may be called from several threads at once.
+struct ScheduleSpace {
+  std::function<std::vector<codegen::Gene>(const codegen::Schedule&)> genes;
+  std::function<Result<std::string>(const codegen::Schedule&)> emit;
+};
+// Of a model, which must outlive it.
+ScheduleSpace SpaceOf(const codegen::Model& model);
+
+// The schedule with a value for every gene that it has, and for no other.
+codegen::Schedule Complete(const ScheduleSpace& space, codegen::Schedule schedule);
+
+// What a candidate was made by: all genes, or those of the first translation if it names none.
+codegen::Schedule ScheduleOf(const ScheduleSpace& space, const ArchivedCandidate& candidate);
+
+// "threads 256 -> 128, items 1 -> 4": what differs, in the order of names.
+std::string Difference(const codegen::Schedule& before, const codegen::Schedule& after);
+
+// Every gene drawn uniformly; no parents.
+class RandomScheduleProposer : public Proposer {
+ public:
+  explicit RandomScheduleProposer(ScheduleSpace space) : space_(std::move(space)) {}
+  std::string name() const override { return "random"; }
+  int min_parents() const override { return 0; }
+  int max_parents() const override { return 0; }
+  Result<Proposal> Propose(const ProposalRequest& request, Rng& rng) override;
+
+ private:
+  ScheduleSpace space_;
+};
+
+// One or a few genes of the parent changed, rather to a neighbouring value than to any, and rather
+// those of kernels that take long. Of two parents each kernel's genes come from one of them.
+class MutateScheduleProposer : public Proposer {
+ public:
+  explicit MutateScheduleProposer(ScheduleSpace space) : space_(std::move(space)) {}
+  std::string name() const override { return "mutate"; }
+  int max_parents() const override { return 2; }
+  Result<Proposal> Propose(const ProposalRequest& request, Rng& rng) override;
+
+ private:
+  ScheduleSpace space_;
+};
+
+}  // namespace kernelsmith
