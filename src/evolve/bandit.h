@@ -6,28 +6,33 @@
 
 namespace kernelsmith {
 
-// UCB1 (Auer, Cesa-Bianchi and Fischer, 2002): the highest mean reward plus a bonus for what was
-// asked seldom; no randomness. Rewards are in [0, 1].
+// Discounted UCB (Garivier and Moulines, 2011): the highest mean reward plus a bonus for what was
+// asked seldom, where the past fades: whoever found the first good candidates, when everything was
+// new, is not the one to ask later. No randomness. Rewards are in [0, 1].
 class Bandit {
  public:
   explicit Bandit(size_t arms) : arms_(arms) {}
   // The arm to ask among those allowed; ties go to the first. At least one must be allowed.
   size_t Choose(const std::vector<bool>& allowed) const;
-  // Asked, answer not known yet: counts as asked for nothing, so that a batch does not go to one
-  // arm alone.
-  void Begin(size_t arm) { ++arms_[arm].asked; }
+  // Asked, answer not known yet: less of a bonus, so that a batch does not go to one arm alone.
+  void Begin(size_t arm) {
+    ++arms_[arm].asked;
+    ++arms_[arm].open;
+  }
   // The answer to one Begin.
-  void Reward(size_t arm, double reward) { arms_[arm].reward += reward; }
+  void Reward(size_t arm, double reward);
 
   int asked(size_t arm) const { return arms_[arm].asked; }
   double mean(size_t arm) const {
-    return arms_[arm].asked == 0 ? 0 : arms_[arm].reward / arms_[arm].asked;
+    return arms_[arm].weight == 0 ? 0 : arms_[arm].reward / arms_[arm].weight;
   }
 
  private:
   struct Arm {
     int asked = 0;
-    double reward = 0;
+    int open = 0;       // of these, without an answer
+    double weight = 0;  // of its answers, less with time
+    double reward = 0;  // the same
   };
   std::vector<Arm> arms_;
 };

@@ -41,7 +41,23 @@ TEST(Bandit, FindsTheArmThatPays) {
     bandit.Reward(arm, rng.Uniform() < chance[arm] ? 1 : 0);
   }
   EXPECT_GT(bandit.asked(2), 700);
-  EXPECT_GE(bandit.asked(0), 3);  // it never stops looking
+  EXPECT_GT(bandit.asked(0), 10);  // it never stops looking
+}
+
+TEST(Bandit, WhoPaidLongAgoIsNotAskedForever) {
+  Bandit bandit(2);
+  for (int i = 0; i < 20; ++i) {
+    bandit.Begin(0);
+    bandit.Reward(0, 1);
+  }
+  int asked = 0;
+  for (int i = 0; i < 200; ++i) {
+    const size_t arm = bandit.Choose({true, true});
+    bandit.Begin(arm);
+    bandit.Reward(arm, arm == 1 ? 0.3 : 0);
+    if (i >= 100) asked += arm == 1 ? 1 : 0;
+  }
+  EXPECT_GT(asked, 80);
 }
 
 }  // namespace

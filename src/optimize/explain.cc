@@ -188,7 +188,9 @@ Explanation Explain(const ArchivedCandidate& before, const ArchivedCandidate& af
   for (const auto& [gain, sentence] : gains) {
     if (explanation.reasons.size() < kMostReasons) explanation.reasons.push_back(sentence);
   }
-  if (a.limit != b.limit) {
+  // "DRAM: 12 MB at ..." begins with the resource.
+  const auto resource = [](const std::string& limit) { return limit.substr(0, limit.find(':')); };
+  if (resource(a.limit) != resource(b.limit)) {
     explanation.reasons.push_back(
         fmt::format("the longest kernel was limited by {}; now it is {}", a.limit, b.limit));
   }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "evolve/ptx_identity.h"
 #include "plan/plan_text.h"
 #include "tasks/hash.h"
+#include "verify/first_look.h"
 #include "verify/verify.h"
 
 namespace kernelsmith {
@@ -126,19 +128,27 @@ VerifyOptions OptionsOf(const OptimizeSubject& subject, uint64_t seed) {
   return options;
 }
 
-Result<Verdict> VerifyFile(const OptimizeSubject& subject, Workshop& workshop,
-                           const std::filesystem::path& file, const VerifyOptions& options) {
+using Verifier = Result<Verdict>(const VerifyOptions& options, const VerifyTools& tools);
+
+Result<Verdict> VerifyFile(const OptimizeSubject& subject, Workshop& workshop, uint64_t seed,
+                           const std::function<Verifier>& verify) {
   KS_TRY(const Workshop::Lease bench, workshop.Take());
   SilentProgress progress;
   const OptimizeTools& tools = workshop.tools();
-  return Verify(subject.task, file, options,
-                {.tasks = tools.tasks,
-                 .compiler = *bench->compiler,
-                 .processes = tools.processes,
-                 .device = *bench->device,
-                 .files = tools.files,
-                 .clock = tools.clock,
-                 .progress = progress});
+  return verify(OptionsOf(subject, seed), {.tasks = tools.tasks,
+                                           .compiler = *bench->compiler,
+                                           .processes = tools.processes,
+                                           .device = *bench->device,
+                                           .files = tools.files,
+                                           .clock = tools.clock,
+                                           .progress = progress});
+}
+
+Result<Verdict> VerifyWholeFile(const OptimizeSubject& subject, Workshop& workshop,
+                                const std::filesystem::path& file, uint64_t seed) {
+  return VerifyFile(subject, workshop, seed, [&](const auto& options, const auto& tools) {
+    return Verify(subject.task, file, options, tools);
+  });
 }
 
 // What most wrong candidates fail at, before anybody spends time on their speed.
@@ -149,13 +159,11 @@ class QuickCheck : public OptimizeStage {
 
   StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                    const Standing&) override {
-    VerifyOptions options = OptionsOf(subject_, subject_.verify_seed);
-    options.configurations = 1;
-    options.draws = 1;
-    options.structured_budget = 0;
-    options.last_stage = "numbers";
-    const Result<Verdict> verdict =
-        VerifyFile(subject_, workshop_, static_cast<Traced&>(*artifact).file, options);
+    const std::filesystem::path& file = static_cast<Traced&>(*artifact).file;
+    const Result<Verdict> verdict = VerifyFile(
+        subject_, workshop_, subject_.verify_seed, [&](const auto& options, const auto& tools) {
+          return FirstLook(subject_.task, file, options, tools);
+        });
     if (!verdict.ok()) return Failure(candidate, verdict.error());
     return FromVerdict(candidate, *verdict);
   }
@@ -230,9 +238,8 @@ class WholeVerification : public OptimizeStage {
 
   StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                    const Standing&) override {
-    const Result<Verdict> verdict =
-        VerifyFile(subject_, workshop_, static_cast<Traced&>(*artifact).file,
-                   OptionsOf(subject_, subject_.verify_seed));
+    const Result<Verdict> verdict = VerifyWholeFile(
+        subject_, workshop_, static_cast<Traced&>(*artifact).file, subject_.verify_seed);
     if (!verdict.ok()) return Failure(candidate, verdict.error());
     return FromVerdict(candidate, *verdict);
   }
@@ -248,7 +255,7 @@ Result<Verdict> VerifyWhole(const OptimizeSubject& subject, Workshop& workshop,
                             const std::string& source, uint64_t seed) {
   const std::filesystem::path file = SourcePath(subject, source);
   KS_RETURN_IF_ERROR(workshop.tools().files.Write(file, source));
-  return VerifyFile(subject, workshop, file, OptionsOf(subject, seed));
+  return VerifyWholeFile(subject, workshop, file, seed);
 }
 
 std::string CellOf(const PlanEstimate& estimate) {

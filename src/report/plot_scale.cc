@@ -6,7 +6,10 @@
 namespace kernelsmith {
 
 LogScale::LogScale(double low, double high, double from, double to)
-    : low_(low / 1.15), high_(high * 1.15), from_(from), to_(to) {}
+    : low_(low > 0 ? low / 1.15 : 0.1),
+      high_(std::max(high * 1.15, 1.5 * low_)),
+      from_(from),
+      to_(to) {}
 
 double LogScale::At(double value) const {
   const double clamped = std::clamp(value, low_, high_);

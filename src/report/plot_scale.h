@@ -8,7 +8,8 @@ namespace kernelsmith {
 // A logarithmic axis from pixels `from` to `to`.
 class LogScale {
  public:
-  // `low` and `high` are widened a little, so that nothing lies on the frame.
+  // `low` must be more than 0 (else it is 0.1), `high` not less. They are widened a little, so that
+  // nothing lies on the frame.
   LogScale(double low, double high, double from, double to);
   double At(double value) const;
   double low() const { return low_; }

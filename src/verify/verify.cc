@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "verify/first_look.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
@@ -40,10 +41,10 @@ double ProcessorSeconds() {
   return seconds;
 }
 
-}  // namespace
-
-Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
-                       const VerifyOptions& options, const VerifyTools& tools) {
+// Up to and with the stage of that name; null: all.
+Result<Verdict> RunStages(const Task& task, const std::filesystem::path& candidate,
+                          const VerifyOptions& options, const VerifyTools& tools,
+                          const char* last) {
   Verification verification(task, candidate, options, tools);
   Verdict& verdict = verification.verdict;
   const auto seconds = [](Clock::Duration duration) {
@@ -64,13 +65,28 @@ Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
                               .outcome = verification.skipped ? "skipped" : OutcomeOf(verdict.kind),
                               .seconds = seconds(tools.clock.Now() - begin),
                               .note = verification.note});
-    if (options.last_stage == kStages[i].name) break;
+    if (last != nullptr && std::string_view(kStages[i].name) == last) break;
   }
   tools.progress.End();
   KS_RETURN_IF_ERROR(status);
   verdict.seconds = seconds(tools.clock.Now() - start);
   verdict.processor_seconds = ProcessorSeconds() - processor_start;
   return std::move(verdict);
+}
+
+}  // namespace
+
+Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
+                       const VerifyOptions& options, const VerifyTools& tools) {
+  return RunStages(task, candidate, options, tools, nullptr);
+}
+
+Result<Verdict> FirstLook(const Task& task, const std::filesystem::path& candidate,
+                          VerifyOptions options, const VerifyTools& tools) {
+  options.configurations = 1;
+  options.draws = 1;
+  options.structured_budget = 0;
+  return RunStages(task, candidate, options, tools, "numbers");
 }
 
 Result<Verdict> Replay(const Task& task, const std::filesystem::path& candidate,

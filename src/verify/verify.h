@@ -51,9 +51,6 @@ struct VerifyOptions {
   double atol = 1e-3;
   bool algebra = true;
   bool checkers = true;
-  // The last stage of the cascade that runs ("numbers"); empty: all of them. A verdict of less than
-  // all of them is a first look, nothing to rely on.
-  std::string last_stage;
   VerifyPolicy policy;
   CompileOptions compile;
   TraceOptions trace;
