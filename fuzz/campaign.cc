@@ -34,8 +34,12 @@ constexpr auto kWaits = std::chrono::seconds(900);
 constexpr double kShrinkSeconds = 90;
 constexpr size_t kMostText = 4000;
 
-// What a child tells its parent.
+// Set by ctrl-C: the kernel at hand is the last.
+volatile sig_atomic_t g_interrupted = 0;
+
+// What a child tells its parent, and `stop` the parent the child.
 struct Shared {
+  std::atomic<bool> stop{false};
   std::atomic<uint64_t> seed{0};
   std::atomic<int> shape{0};
   std::atomic<uint64_t> kernels{0};
@@ -104,6 +108,7 @@ Ended InChild(Shared& shared, const std::function<int()>& work, std::string& how
       if (WEXITSTATUS(status) != kExitInvalid) how = fmt::format("exit code {}", status);
       return Ended::kInvalid;
     }
+    if (g_interrupted != 0) shared.stop = true;
     if (shared.launches != last) {
       last = shared.launches;
       moved = Clock::now();
@@ -180,15 +185,20 @@ Result<CampaignResult> RunCampaign(const CampaignOptions& options) {
   SharedMemory shared;
   uint64_t seed = options.seed;
   bool more = true;
-  while (more && passed() < options.seconds && shared->kernels < options.kernels &&
-         result.findings.size() < options.most_findings) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    ::signal(signal, [](int) { g_interrupted = 1; });
+  }
+  const auto goes_on = [&] {
+    return !shared->stop && passed() < options.seconds && shared->kernels < options.kernels;
+  };
+  while (more && goes_on() && result.findings.size() < options.most_findings) {
     std::string how;
     const Ended ended = InChild(
         *shared,
         [&] {
           auto differential = Differential::Create(options.breakage);
           if (!differential.ok()) return kExitInvalid;
-          for (; passed() < options.seconds && shared->kernels < options.kernels; ++seed) {
+          for (; goes_on(); ++seed) {
             shared->seed = seed;
             Program program = Generate(seed);
             for (int shape = 0; shape < options.shapes; ++shape) {
@@ -234,6 +244,9 @@ Result<CampaignResult> RunCampaign(const CampaignOptions& options) {
   result.lane_instructions = shared->lane_instructions;
   result.compile_ms = shared->compile_ms;
   result.seconds = passed();
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  result.processor_seconds = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec);
   result.next_seed = shared->seed + 1;
   return result;
 }

@@ -36,11 +36,13 @@ struct CampaignResult {
   uint64_t lane_instructions = 0;  // of the interpreter
   double compile_ms = 0;
   double seconds = 0;
+  double processor_seconds = 0;
   uint64_t next_seed = 0;
   std::vector<Finding> findings;
 };
 
-// An error: the generator wrote something that is not valid.
+// Ctrl-C ends it early, with the result so far. An error: the generator wrote something that is not
+// valid.
 Result<CampaignResult> RunCampaign(const CampaignOptions& options);
 
 // One program, in a child process. Empty: no difference.
