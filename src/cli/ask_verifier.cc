@@ -6,9 +6,10 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "cli/task_store.h"
-#include "llm/model.h"
 #include "llm/soft_verifier.h"
+#include "propose/llm_task.h"
 
 namespace kernelsmith {
 namespace {
@@ -16,38 +17,17 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string model;
+  ModelFlags flags;
   std::string file;
   std::string task;
   std::string direction;
-  std::string prompts;
-  std::string record;
   double threshold = 0.5;
   bool no_reflection = false;
-  int64_t max_output_tokens = 4096;
-  int64_t token_budget = 0;
-  double money_budget = 0;
-  std::vector<double> prices;
-  int attempts = 5;
-  int timeout = 600;
-  double requests_per_minute = 0;
 };
 
 std::string Environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
-}
-
-// The task's source as the model reads it.
-Result<std::string> ReferenceOf(const Task& task, const std::string& direction,
-                                const FileSystem& files) {
-  if (task.format != TaskFormat::kRobustKbench) return files.Read(task.path);
-  KS_TRY(std::string text, files.Read(task.path / "func_forward.py"));
-  if (direction == "backward") {
-    KS_TRY(const std::string backward, files.Read(task.path / "func_backward.py"));
-    text += "\n# func_backward.py\n" + backward;
-  }
-  return text;
 }
 
 Result<ExitCode> RunAskVerifier(Session& session, const Options& options) {
@@ -75,29 +55,17 @@ Result<ExitCode> RunAskVerifier(Session& session, const Options& options) {
     }
   }
   KS_TRY(const Task task, store.Glance(path));
-  KS_TRY(const std::string reference, ReferenceOf(task, direction, session.files));
-
-  llm::Limits limits;
-  if (options.token_budget > 0) limits.tokens = options.token_budget;
-  if (options.money_budget > 0) limits.cost = options.money_budget;
-  llm::ModelOptions model_options{.budget = std::make_shared<llm::Budget>(limits),
-                                  .record = options.record};
-  model_options.client.max_attempts = options.attempts;
-  model_options.client.total_timeout = std::chrono::seconds(options.timeout);
-  model_options.client.requests_per_minute = options.requests_per_minute;
-  model_options.client.seed = session.seed_option.value_or(1);
-  if (!options.prices.empty()) {
-    model_options.client.prices = llm::Prices{options.prices.at(0), options.prices.at(1)};
-  }
-  SystemClock clock;  // the session's can't sleep
-  KS_TRY(const std::unique_ptr<llm::LanguageModel> model,
-         llm::MakeModel(options.model, model_options, {clock, session.files, Environment}));
-  const llm::Prompts prompts(session.files, options.prompts.empty() ? DataFolder() / "prompts"
-                                                                    : fs::path(options.prompts));
+  KS_TRY(const std::string reference,
+         ReferenceOf(task,
+                     direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward,
+                     session.files));
+  KS_TRY(const std::unique_ptr<OpenedModel> opened, OpenModel(session, options.flags));
+  llm::LanguageModel* const model = opened->model.get();
   llm::SoftOptions soft{.reflect = !options.no_reflection};
-  soft.ask.max_output_tokens = options.max_output_tokens;
+  soft.ask = opened->ask;
   KS_TRY(const llm::SoftVerdict verdict,
-         llm::AskSoftVerifiers(*model, prompts, {task.name, direction, reference}, code, soft));
+         llm::AskSoftVerifiers(*model, *opened->prompts, {task.name, direction, reference}, code,
+                               soft));
 
   const std::string word = !verdict.score                        ? "none"
                            : *verdict.score >= options.threshold ? "yes"
@@ -144,15 +112,11 @@ void AddAskVerifier(CLI::App& app, Session& session) {
       "the smallest of the three. It is an opinion, not a verdict. The first word is yes, no or\n"
       "none, so that models can be measured: kernelsmith mutants --outside\n"
       "'llm=kernelsmith ask-verifier --model SPEC'.\n"
-      "Keys come from the environment: OPENAI_API_KEY and ANTHROPIC_API_KEY go to their providers\n"
-      "only, KERNELSMITH_LLM_KEY to the server that SPEC names.\n"
-      "Exit code: 0 yes, 1 no, 3 no judgement.");
+      "Exit code: 0 yes, 1 no, 3 no judgement.\n" +
+      std::string(kKeysHelp));
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("--model", options->model,
-                   "openai:MODEL[@URL] (any server with OpenAI's chat completions), "
-                   "anthropic:MODEL[@URL] or replay:FILE")
-      ->required();
+  options->flags.max_output_tokens = 4096;  // a judgement is short
+  AddModelOptions(*command, options->flags)->required();
   command->add_option("file", options->file, "The candidate (.cu)")->required();
   command->add_option("--task", options->task, "What it claims to do ($KERNELSMITH_TASK)");
   command->add_option("--direction", options->direction,
@@ -161,26 +125,6 @@ void AddAskVerifier(CLI::App& app, Session& session) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_flag("--no-reflection", options->no_reflection, "Take the first judgement");
-  command->add_option("--record", options->record, "Append questions and answers to this file");
-  command->add_option("--prompts", options->prompts, "Folder of prompts instead of ours");
-  command->add_option("--max-output-tokens", options->max_output_tokens, "Of one answer")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--token-budget", options->token_budget, "Of this command (0: no limit)")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--money-budget", options->money_budget, "Of this command; needs --prices")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--prices", options->prices, "Of a million tokens: input output")
-      ->expected(2)
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--attempts", options->attempts, "Requests for one question at most")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  command->add_option("--timeout", options->timeout, "Seconds for one request")
-      ->check(CLI::Range(1, 86400))
-      ->capture_default_str();
-  command->add_option("--requests-per-minute", options->requests_per_minute, "0: no limit")
-      ->check(CLI::NonNegativeNumber);
   command->callback([&session, options] {
     session.action = [&session, options] { return RunAskVerifier(session, *options); };
   });

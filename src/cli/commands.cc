@@ -2,7 +2,9 @@
 
 namespace kernelsmith {
 
-void AddOptimize(CLI::App& app, Session& session);
+// Declared here and not in commands.h, which all commands include.
+void AddBench(CLI::App& app, Session& session);  // bench.cc
+void AddOptimize(CLI::App& app, Session& session);  // optimize.cc
 
 namespace {
 
@@ -17,6 +19,7 @@ constexpr CommandEntry kCommands[] = {
     {"Candidates", AddTranslate},
     {"Candidates", AddOptimize},
     {"Candidates", AddVerify},
+    {"Candidates", AddBench},
     {"Candidates", AddCompare},
     {"Candidates", AddEstimate},
     {"Candidates", AddPlan},

@@ -25,8 +25,17 @@ struct Options {
   int timeout = 300;
   int minutes = 0;
   std::vector<std::string> outside;
+  std::vector<std::string> models;
+  std::vector<std::string> model_options;
   std::vector<std::string> verify_options;
 };
+
+// As one word of the shell.
+std::string Quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
 
 Result<ExitCode> RunMutants(Session& session, const Options& options) {
   KS_TRY(std::vector<mutate::CorpusKernel> kernels,
@@ -60,6 +69,13 @@ Result<ExitCode> RunMutants(Session& session, const Options& options) {
       return InvalidInput(fmt::format("--outside '{}': expected NAME=COMMAND", each));
     }
     campaign.outside.push_back({each.substr(0, equals), each.substr(equals + 1)});
+  }
+  for (const std::string& model : options.models) {
+    std::string command = fmt::format("{} ask-verifier --quiet --model {}",
+                                      Quoted(campaign.verifier.front()), Quoted(model));
+    for (const std::string& option : options.model_options) command += " " + Quoted(option);
+    // Without the address: which port a server has is nobody's business.
+    campaign.outside.push_back({model.substr(0, model.find('@')), command});
   }
   CandidateCompiler compiler(session.files, session.processes, session.tools);
   const std::unique_ptr<Progress> progress = session.MakeProgress();
@@ -111,6 +127,10 @@ void AddMutants(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->add_option("--outside", options->outside,
                       "NAME=COMMAND: another verifier; gets the file's path, prints yes or no");
+  command->add_option("--model", options->models,
+                      "A language model as one more verifier (kernelsmith ask-verifier)");
+  command->add_option("--model-option", options->model_options,
+                      "Handed to ask-verifier, e.g. --model-option=--no-reflection");
   command->add_option("--verify-option", options->verify_options,
                       "Handed to every verification, e.g. --verify-option=--draws=1");
   command->callback([&session, options] {

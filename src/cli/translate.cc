@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/task_store.h"
+#include "cli/translate_model.h"
 #include "verify/verify.h"
 
 namespace kernelsmith {
@@ -26,6 +27,7 @@ struct Options {
   bool suite = false;
   bool genes = false;
   TranslateOptions translate;
+  ModelTranslation by_model;
 };
 
 class Command {
@@ -220,6 +222,17 @@ Result<ExitCode> RunSuite(Session& session, const Options& options) {
 Result<ExitCode> RunTranslate(Session& session, const Options& options) {
   if (options.suite) return RunSuite(session, options);
   if (options.task.empty()) return InvalidInput("translate needs a task, or --suite");
+  if (!options.by_model.flags.model.empty()) {
+    if (options.no_verify || options.genes || !options.schedule.empty()) {
+      return InvalidInput("--model does not go with --no-verify, --genes or --schedule");
+    }
+    ModelTranslation request = options.by_model;
+    request.task = options.task;
+    request.direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+    request.dtype = options.translate.dtype;
+    request.out = options.out;
+    return TranslateByModel(session, request);
+  }
   return RunOne(session, options);
 }
 
@@ -234,7 +247,9 @@ void AddTranslate(CLI::App& app, Session& session) {
       "Shapes are runtime\n"
       "values: the file is for the task's whole family. Exit code: 0 verified (or --no-verify), 1 "
       "refuted,\n"
-      "3 inconclusive, or unsupported, with the operator that can't be translated.");
+      "3 inconclusive, or unsupported, with the operator that can't be translated.\n"
+      "With --model a language model writes the file (docs/agents.md); what is not verified is\n"
+      "named forward.not_verified.cu.");
   auto options = std::make_shared<Options>();
   command->add_option(
       "task", options->task,
@@ -254,6 +269,14 @@ void AddTranslate(CLI::App& app, Session& session) {
                     "Every task of the suite (or of --from), forward and backward");
   command->add_option("--from", options->from, "A folder of tasks for --suite");
   command->add_option("--only", options->only, "Tasks of --suite whose name contains this");
+  AddModelOptions(*command, options->by_model.flags)->group("With a language model");
+  command
+      ->add_option("--rounds", options->by_model.rounds,
+                   "With --model: files that are judged at most")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--archive", options->by_model.archive,
+                      "With --model: keep every attempt in this archive");
   command->callback([&session, options] {
     session.action = [&session, options] { return RunTranslate(session, *options); };
   });

@@ -241,8 +241,17 @@ void Evolution::Begin(Slot& slot) {
     candidate.tokens_in = proposal->tokens_in;
     candidate.tokens_out = proposal->tokens_out;
     candidate.dollars = proposal->dollars;
-    const std::lock_guard lock(mutex_);
-    dollars_ += candidate.dollars;
+    {
+      const std::lock_guard lock(mutex_);
+      dollars_ += candidate.dollars;
+    }
+    if (candidate.source.empty()) {
+      candidate.verdict = "none";
+      candidate.stage = "propose";
+      candidate.reason = candidate.note;
+      slot.spent = parts_.clock.Now() - start;
+      return Commit(slot);
+    }
   } else {
     candidate.source = initial_[static_cast<size_t>(slot.number)];
   }

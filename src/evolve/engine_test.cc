@@ -34,6 +34,15 @@ TEST(Evolution, SameSeedSameCourseWithAnyNumberOfThreads) {
   EXPECT_EQ(toy.archive->GetRun(one.run)->state, "finished");
 }
 
+TEST(Evolution, BooksWhatProposalsWithoutASourceCost) {
+  Toy toy("empty");
+  Empty empty;
+  const EvolutionReport report = Evolve(toy, {&empty}, 1, 4);
+  EXPECT_NEAR(report.dollars, 1.0, 1e-12);
+  EXPECT_EQ(report.verdicts.at("none"), 4);
+  EXPECT_EQ(toy.archive->List({.run = report.run})->front().reason, "no code");
+}
+
 TEST(Evolution, BeatsRandomSearchAtEqualBudget) {
   Toy toy("beats");
   for (uint64_t seed = 1; seed <= 5; ++seed) {

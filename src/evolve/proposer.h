@@ -26,6 +26,8 @@ struct ProposalRequest {
 };
 
 struct Proposal {
+  // Empty: it came to nothing, and the note says why. Other than after an error, what it cost is
+  // booked.
   std::string source;
   std::string note;  // what was tried, in words
   nlohmann::json genes = nlohmann::json::object();

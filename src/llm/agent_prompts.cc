@@ -48,7 +48,8 @@ Result<Conversation> RepairPrompt(const Prompts& prompts, const KernelTask& task
 Result<Conversation> OptimisePrompt(const Prompts& prompts, const KernelTask& task,
                                     std::vector<Parent> parents,
                                     const std::vector<std::string>& hints,
-                                    const std::vector<std::string>& limits) {
+                                    const std::vector<std::string>& limits,
+                                    const std::vector<std::string>& failures) {
   std::sort(parents.begin(), parents.end(), [](const Parent& a, const Parent& b) {
     return std::tie(b.microseconds, a.code) < std::tie(a.microseconds, b.code);
   });
@@ -64,6 +65,7 @@ Result<Conversation> OptimisePrompt(const Prompts& prompts, const KernelTask& ta
   values["parents"] = shown;
   values["hints"] = Listed(hints);
   values["limits"] = Listed(limits);
+  values["failures"] = Listed(failures);
   return prompts.Render("optimise", values);
 }
 

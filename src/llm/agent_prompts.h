@@ -41,10 +41,12 @@ struct Parent {
 };
 
 // Parents come in any order and are shown slow to fast, so that the last words before the question
-// are the best there is. `limits`: of the GPU, in words.
+// are the best there is. `limits`: of the GPU, in words. `failures`: what became of earlier
+// attempts, one line each.
 Result<Conversation> OptimisePrompt(const Prompts& prompts, const KernelTask& task,
                                     std::vector<Parent> parents,
                                     const std::vector<std::string>& hints,
-                                    const std::vector<std::string>& limits);
+                                    const std::vector<std::string>& limits,
+                                    const std::vector<std::string>& failures);
 
 }  // namespace kernelsmith::llm

@@ -74,12 +74,13 @@ TEST_F(AgentPrompts, RepairHasFindingsWithTheirLines) {
 TEST_F(AgentPrompts, OptimiseShowsParentsSlowToFast) {
   const Result<Conversation> result = OptimisePrompt(
       prompts_, task_, {{"FAST", 2, "estimated", "memory"}, {"SLOW", 30, "estimated", ""}},
-      {"use float4"}, {});
+      {"use float4"}, {}, {"smaller tiles: refuted at numbers: wrong_value"});
   ASSERT_TRUE(result.ok()) << result.error().Format();
   const std::string& text = result->back().text;
   EXPECT_LT(text.find("SLOW"), text.find("FAST"));
   EXPECT_THAT(text, HasSubstr("Kernel 2 of 2: 2.00 us (estimated). Limited by: memory"));
   EXPECT_THAT(text, HasSubstr("- use float4"));
+  EXPECT_THAT(text, HasSubstr("- smaller tiles: refuted at numbers"));
   EXPECT_THAT(text, Not(HasSubstr("{{")));
 }
 

@@ -105,6 +105,7 @@ Result<std::vector<CorpusRow>> ReadCorpus(const fs::path& folder, FileSystem& fi
     CorpusRow row{.row = document["row"].get<int>(),
                   .trick = TextOf(document, "trick"),
                   .why = TextOf(document, "why"),
+                  .tested_by = TextOf(document, "tested_by"),
                   .pending = TextOf(document, "pending"),
                   .cases = {}};
     if (const auto cases = document.find("cases"); cases != document.end() && cases->is_array()) {
@@ -114,8 +115,8 @@ Result<std::vector<CorpusRow>> ReadCorpus(const fs::path& folder, FileSystem& fi
       }
       if (row.cases.empty() && !cases->empty()) continue;
     }
-    if (!row.pending.empty() && !wanted("")) continue;
-    if (row.cases.empty() && row.pending.empty()) {
+    if (row.cases.empty() && !wanted("")) continue;
+    if (row.cases.empty() && row.pending.empty() && row.tested_by.empty()) {
       return InvalidInput(fmt::format("{}: neither cases nor a reason why not", file.string()));
     }
     rows.push_back(std::move(row));

@@ -6,7 +6,8 @@
 //    "unwritten"},
 //              {"file": "../honest/softmax.cu", "task": "softmax", "honest": true}]}
 //
-// A row with "pending" (why) has no cases yet and counts neither way.
+// A row with "pending" (why) has no cases yet and counts neither way. "tested_by" names tests that
+// try the trick elsewhere, such as those about time, which have a fake clock.
 #pragma once
 
 #include <filesystem>
@@ -36,7 +37,8 @@ struct CorpusRow {
   int row = 0;
   std::string trick;
   std::string why;
-  std::string pending;  // not empty: why there are no cases
+  std::string tested_by;  // other tests
+  std::string pending;    // not empty: why there are no cases
   std::vector<CorpusCase> cases;
 };
 

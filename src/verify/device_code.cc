@@ -69,6 +69,7 @@ void NoteArithmetic(std::string_view opcode, std::set<std::string>* precision) {
 DeviceCode ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& entries) {
   std::set<std::string> precision;
   std::set<std::string> environment;
+  std::set<std::string> cache_policy;
   bool counts = true;  // the function that the line stands in is one of ours
   while (!ptx.empty()) {
     const size_t end = std::min(ptx.find('\n'), ptx.size());
@@ -83,6 +84,7 @@ DeviceCode ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& 
     if (line.starts_with(".func") || Contains(line, " .func")) counts = true;
     if (!counts || line.starts_with("//")) continue;
     NoteArithmetic(OpcodeOf(line), &precision);
+    if (Contains(OpcodeOf(line), "L2::evict_last")) cache_policy.insert("L2::evict_last");
     for (const char* name : {"%clock64", "%clock_hi", "%clock", "%globaltimer", "%smid", "%nsmid",
                              "%warpid", "%gridid", "%envreg"}) {
       if (!Contains(line, name)) continue;
@@ -90,7 +92,9 @@ DeviceCode ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& 
       break;
     }
   }
-  return {{precision.begin(), precision.end()}, {environment.begin(), environment.end()}};
+  return {{precision.begin(), precision.end()},
+          {environment.begin(), environment.end()},
+          {cache_policy.begin(), cache_policy.end()}};
 }
 
 }  // namespace kernelsmith

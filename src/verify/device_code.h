@@ -12,6 +12,8 @@ struct DeviceCode {
   std::vector<std::string> precision;
   // Special registers by which a kernel could tell a test from use: %clock64, %smid ...
   std::vector<std::string> environment;
+  // Wishes for data to stay in L2 beyond its use: L2::evict_last.
+  std::vector<std::string> cache_policy;
 };
 
 // Of the kernels in `entries` (names in the PTX) and all functions that kernels may call.

@@ -100,9 +100,19 @@ void NotePlan(Verification& verification, const Plan& plan) {
                                               "another",
                                               fmt::join(code.environment, ", "))});
   }
-  if (streams.size() > 1) {
+  if (!code.cache_policy.empty()) {
+    verification.Note(
+        {.kind = "cache_policy",
+         .message = fmt::format("a kernel asks for data to stay in L2 ({}): calls one "
+                                "after the other may look faster than they are",
+                                fmt::join(code.cache_policy, ", "))});
+  }
+  // The caller's own stream is number 0.
+  if (streams.size() > 1 || (!streams.empty() && !streams.contains(0))) {
     verification.Note({.kind = "several_streams",
-                       .message = fmt::format("kernels run on {} streams", streams.size())});
+                       .message = streams.size() > 1
+                                      ? fmt::format("kernels run on {} streams", streams.size())
+                                      : "kernels run on a stream that is not the caller's"});
   }
   if (!plan.preparation.empty()) {
     verification.Note({.kind = "preparation",

@@ -16,6 +16,7 @@ SCRIPT is a list; each request takes the next step (after the last one: status 4
     wait            seconds before the head;  pause: seconds between pieces
     echo_key        the answer (or the error) repeats the key that came
     expect          strings that must stand in the request's body
+    repeat          true: this step stays, for every request from here on
 
 Requests are checked strictly, and a bad one gets status 400 with the reason. GET /log has what came:
 [{"path", "key", "seconds", "body"}].
@@ -133,7 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         dialect = {"/v1/chat/completions": "openai", "/v1/messages": "anthropic"}.get(self.path)
         key = self.headers.get("x-api-key" if dialect == "anthropic" else "Authorization", "")
         with LOCK:
-            step = STEPS.pop(0) if STEPS else {"status": 400, "error": "the script is over"}
+            step = STEPS[0] if STEPS else {"status": 400, "error": "the script is over"}
+            if STEPS and not step.get("repeat"):
+                STEPS.pop(0)
             LOG.append({"path": self.path, "key": key, "seconds": time.monotonic(), "body": body})
         if dialect is None:
             return self.whole(404, {"error": {"message": "no such path " + self.path}})
@@ -203,7 +206,7 @@ def main():
         url = f"http://127.0.0.1:{port}/v1"
         command = [word.replace("{url}", url) for word in sys.argv[3:]]
         code = subprocess.run(command, check=False).returncode
-        if STEPS:
+        if STEPS and not STEPS[0].get("repeat"):
             print(f"{len(STEPS)} steps of the script were not asked for", file=sys.stderr)
             code = 99
         sys.exit(code)

@@ -61,6 +61,19 @@ class Silent : public Proposer {
   }
 };
 
+// Pays for answers that hold nothing.
+class Empty : public Proposer {
+ public:
+  std::string name() const override { return "empty"; }
+  int min_parents() const override { return 0; }
+  Result<Proposal> Propose(const ProposalRequest& request, Rng& rng) override {
+    Proposal proposal;
+    proposal.note = "no code";
+    proposal.dollars = 0.25;
+    return proposal;
+  }
+};
+
 class CompileBits : public Stage {
  public:
   std::string name() const override { return "compile"; }

@@ -1,0 +1,88 @@
+#include "cli/model_options.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "cli/task_store.h"
+
+namespace kernelsmith {
+namespace {
+
+std::string Environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+const char kKeysHelp[] =
+    "Keys come from the environment: OPENAI_API_KEY and ANTHROPIC_API_KEY go to their providers\n"
+    "only, KERNELSMITH_LLM_KEY to the server that SPEC names.";
+
+CLI::Option* AddModelOptions(CLI::App& command, ModelFlags& flags) {
+  CLI::Option* model =
+      command.add_option("--model", flags.model,
+                         "openai:MODEL[@URL] (any server with OpenAI's chat completions), "
+                         "anthropic:MODEL[@URL] or replay:FILE");
+  command.add_option("--record", flags.record, "Append questions and answers to this file");
+  command.add_option("--prompts", flags.prompts, "Folder of prompts instead of ours");
+  command.add_option("--max-output-tokens", flags.max_output_tokens, "Of one answer")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--token-budget", flags.token_budget, "Of this command (0: no limit)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--money-budget", flags.money_budget, "Of this command; needs --prices")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--prices", flags.prices, "Of a million tokens: input output")
+      ->expected(2)
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--temperature", flags.temperature, "Without it the server's own")
+      ->check(CLI::Range(0.0, 2.0));
+  command.add_option("--attempts", flags.attempts, "Requests for one question at most")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  command.add_option("--request-timeout", flags.timeout, "Seconds for one request")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  command.add_option("--requests-per-minute", flags.requests_per_minute, "0: no limit")
+      ->check(CLI::NonNegativeNumber);
+  return model;
+}
+
+Result<std::unique_ptr<OpenedModel>> OpenModel(Session& session, const ModelFlags& flags) {
+  if (flags.money_budget > 0 && flags.prices.empty()) {
+    return InvalidInput("--money-budget needs --prices: nobody else says what tokens cost");
+  }
+  auto opened = std::make_unique<OpenedModel>();
+  llm::Limits limits;
+  if (flags.token_budget > 0) limits.tokens = flags.token_budget;
+  if (flags.money_budget > 0) limits.cost = flags.money_budget;
+  opened->budget = std::make_shared<llm::Budget>(limits);
+  llm::ModelOptions options{.budget = opened->budget, .record = flags.record};
+  options.client.max_attempts = flags.attempts;
+  options.client.total_timeout = std::chrono::seconds(flags.timeout);
+  options.client.requests_per_minute = flags.requests_per_minute;
+  options.client.seed = session.seed_option.value_or(1);
+  if (!flags.prices.empty()) {
+    options.client.prices = llm::Prices{flags.prices.at(0), flags.prices.at(1)};
+  }
+  KS_TRY(opened->model, llm::MakeModel(flags.model, options,
+                                       {opened->clock, session.files, Environment, nullptr}));
+  opened->prompts = std::make_unique<llm::Prompts>(
+      session.files,
+      flags.prompts.empty() ? DataFolder() / "prompts" : std::filesystem::path(flags.prompts));
+  opened->ask.max_output_tokens = flags.max_output_tokens;
+  if (flags.temperature >= 0) opened->ask.temperature = flags.temperature;
+  return opened;
+}
+
+std::string SpentText(const llm::Spent& spent, bool with_cost) {
+  std::string text =
+      fmt::format("{} question{}, {} tokens in, {} out", spent.questions,
+                  spent.questions == 1 ? "" : "s", spent.input_tokens, spent.output_tokens);
+  if (with_cost) text += fmt::format(", cost {:.4f}", spent.cost);
+  return text;
+}
+
+}  // namespace kernelsmith
