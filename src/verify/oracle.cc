@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
 #include "field/bounded.h"
+#include "field/symbolic.h"
 #include "graph/evaluate.h"
 #include "graph/witness.h"
 
@@ -50,6 +52,42 @@ std::map<std::string, std::vector<double>> Magnitudes(const Graph& graph, const 
   }
   return magnitudes;
 }
+
+// Looks for floats that become integers and are none: NaN, or out of range. What comes out is
+// undefined, in PyTorch as in CUDA, so such inputs say nothing about a kernel.
+class ConversionWatch {
+ public:
+  explicit ConversionWatch(const Graph& graph) : graph_(graph), largest_(graph.nodes.size()) {}
+
+  void After(size_t node, const std::vector<Tensor<double>>& results) {
+    const Node& n = graph_.nodes[node];
+    const bool converts =
+        n.op.starts_with("aten._to_copy") || n.op.starts_with("prims.convert_element_type");
+    if (n.kind == NodeKind::kOperator && converts && n.outputs[0]) {
+      const DType to = n.outputs[0]->dtype;
+      if (const auto* from = n.args.empty() ? nullptr : std::get_if<ValueRef>(&n.args[0].value);
+          from != nullptr && !IsFloat(to) && to != DType::kBool) {
+        undefined_ |= largest_[from->node] >= (to == DType::kInt64 ? 0x1p63 : 0x1p31);
+      }
+    }
+    for (size_t i = 0; i < results.size() && i < n.outputs.size(); ++i) {
+      if (!n.outputs[i] || !IsFloat(n.outputs[i]->dtype)) continue;
+      for (int64_t k = 0; k < results[i].count(); ++k) {
+        const double size = std::abs(results[i][k]);
+        // Written so that a NaN counts as the largest.
+        if (!(size <= largest_[node])) {
+          largest_[node] = std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
+        }
+      }
+    }
+  }
+  bool undefined() const { return undefined_; }
+
+ private:
+  const Graph& graph_;
+  std::vector<double> largest_;  // magnitude of a node's floats
+  bool undefined_ = false;
+};
 
 // Which result of an operator is a choice among equals; nothing: none is.
 std::optional<size_t> ChosenResult(const std::string& op) {
@@ -173,7 +211,15 @@ double ExpectedOutput::Rms() const {
 
 Result<CaseTensors> EvaluateHere(const Graph& graph, TensorMap values) {
   KS_TRY(const std::vector<Tensor<double>> exact_inputs, GraphInputs<double>(graph, values));
-  KS_TRY(const std::vector<Tensor<double>> exact, Evaluate<double>(graph, exact_inputs));
+  ConversionWatch watch(graph);
+  EvaluateOptions<double> watched;
+  watched.observe = [&](size_t node, const std::vector<Tensor<double>>& results) {
+    watch.After(node, results);
+  };
+  KS_TRY(const std::vector<Tensor<double>> exact, Evaluate<double>(graph, exact_inputs, watched));
+  if (watch.undefined()) {
+    return Error(ErrorKind::kInvalidInput, "a float that no integer holds becomes an integer");
+  }
   KS_TRY(const std::vector<Tensor<float>> inputs, GraphInputs<float>(graph, values));
   EvaluateOptions<float> rounded;
   rounded.round_to_dtype = true;
@@ -186,6 +232,29 @@ Result<CaseTensors> EvaluateHere(const Graph& graph, TensorMap values) {
     result.expected[name] = ToHost(exact[i], IsFloat(dtype) ? DType::kFloat64 : dtype);
   }
   return result;
+}
+
+std::optional<std::vector<bool>> NearTies(const Graph& graph, const std::string& name,
+                                          const TensorMap& values) {
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    if (graph.OutputName(graph.outputs[i]) != name) continue;
+    const DType dtype = graph.meta(graph.outputs[i].value).dtype;
+    const Algebra algebra(1, dtype == DType::kFloat16    ? Precision::kFloat16
+                             : dtype == DType::kBfloat16 ? Precision::kBfloat16
+                                                         : Precision::kFloat32);
+    const AlgebraScope scope(&algebra);
+    const auto inputs = GraphInputs<Symbolic>(graph, values);
+    if (!inputs.ok()) return std::nullopt;
+    const auto results = Evaluate<Symbolic>(graph, *inputs);
+    if (!results.ok()) return std::nullopt;
+    const Tensor<Symbolic>& result = (*results)[i];
+    std::vector<bool> ties(static_cast<size_t>(result.count()));
+    for (int64_t k = 0; k < result.count(); ++k) {
+      ties[static_cast<size_t>(k)] = result[k].s.has(kNearTie);
+    }
+    return ties;
+  }
+  return std::nullopt;
 }
 
 bool ChoosesInside(const Graph& graph) {

@@ -1,6 +1,7 @@
 // What the outputs of one case must be, and how far off they may be.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,12 @@ struct JudgementOptions {
 OutputJudgement JudgeOutput(const Graph& graph, const ExpectedOutput& expected,
                             const HostTensor& got, const TensorMap& values,
                             const JudgementOptions& options);
+
+// Elements of the output `name` that depend on a decision which rounding could have turned: the
+// sign of a sum that cancels, a maximum of equals. There, right kernels may differ. Nothing: the
+// graph can't tell.
+std::optional<std::vector<bool>> NearTies(const Graph& graph, const std::string& name,
+                                          const TensorMap& values);
 
 // Half a unit in the last place of 1: 2^-24 for float32.
 double UnitRoundoff(DType dtype);

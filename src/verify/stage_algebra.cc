@@ -9,8 +9,8 @@
 namespace kernelsmith {
 namespace {
 
-// Lane instructions of a run whose shadows take about a second.
-constexpr uint64_t kAffordable = 3'000'000;
+// Work of a shape whose shadows take about a second.
+constexpr uint64_t kAffordable = 1'000'000;
 constexpr uint64_t kFew = 64;  // elements: below, there is nothing to sum
 // Float inputs tried when the algebra differs, before we say that the effect is small.
 constexpr int kAttempts = 3;
@@ -32,9 +32,9 @@ TracedShape* Choose(const Verification& verification) {
       best = each.get();
       continue;
     }
-    const bool fits = each->lane_instructions <= kAffordable;
-    const bool best_fits = best->lane_instructions <= kAffordable;
-    if (fits != best_fits ? fits : fits == (each->lane_instructions > best->lane_instructions)) {
+    const bool fits = each->work <= kAffordable;
+    const bool best_fits = best->work <= kAffordable;
+    if (fits != best_fits ? fits : fits == (each->work > best->work)) {
       best = each.get();
     }
   }

@@ -93,8 +93,8 @@ Status DependenceStage(Verification& verification) {
   for (const TensorSpec& tensor : subject.task.tensors) {
     const auto found = subject.seen.values.find(tensor.name);
     if (found == subject.seen.values.end() || !IsFloat(found->second.dtype)) continue;
-    if (++inputs > kMaxInputs || left < whole.lane_instructions) break;
-    left -= whole.lane_instructions;
+    if (++inputs > kMaxInputs || left < subject.work) break;
+    left -= subject.work;
     KS_RETURN_IF_ERROR(CheckInput(verification, subject, tensor.name,
                                   verification.CaseSecret(subject, "changed", 2000 + inputs)));
     if (verification.Ended()) return {};

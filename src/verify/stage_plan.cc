@@ -14,7 +14,7 @@ void NoteOnce(std::vector<std::string>& list, const std::string& name) {
   if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
 }
 
-// The quick configurations, then the others that are not meant for timing.
+// The quick configurations, then the others that are not meant for timing, and the first that is.
 std::vector<TaskConfiguration> Choose(const Verification& verification) {
   const auto& all = verification.task.Configurations(verification.options.direction);
   if (verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
@@ -29,6 +29,12 @@ std::vector<TaskConfiguration> Choose(const Verification& verification) {
   if (chosen.empty()) chosen = all;
   if (chosen.size() > verification.options.configurations) {
     chosen.resize(verification.options.configurations);
+  }
+  if (chosen.front().group == "timing") return chosen;
+  for (const TaskConfiguration& each : all) {
+    if (each.group != "timing") continue;
+    chosen.push_back(each);
+    break;
   }
   return chosen;
 }

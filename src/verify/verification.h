@@ -29,9 +29,9 @@ struct TracedShape {
   // pass saved).
   bool evaluated_here = false;
   Plan plan;
-  std::string failed_launch;       // the error of a launch that is missing in the plan; empty: none
-  uint64_t lane_instructions = 0;  // of one run; 0: not known yet
-  std::vector<double> usual_rms;   // of the results and mutated arguments, on `seen`
+  std::string failed_launch;      // the error of a launch that is missing in the plan; empty: none
+  uint64_t work = 0;              // work.h
+  std::vector<double> usual_rms;  // of the results and mutated arguments, on `seen`
   // Arguments whose packed form may stay from an earlier call: weights, by position.
   std::vector<bool> kept;
 };
@@ -63,7 +63,6 @@ struct CaseOutcome {
   std::vector<Objection> objections;
   std::vector<NumbersChecked> numbers;
   RunOutcome run;
-  uint64_t lane_instructions = 0;
 };
 
 class Verification {

@@ -45,7 +45,10 @@ struct VerifyOptions {
   int draws = 2;              // of the task's own inputs, at the first configuration
   size_t configurations = 6;  // at most; the quick ones first, then hidden ones
   int64_t work = 20'000'000;  // larger configurations are reduced to this many operations
-  // Lane instructions that structured inputs may cost in all: about two seconds of the interpreter.
+  // The same for one of those that are meant for timing, which is judged beside the others: large
+  // enough that loops over blocks and splits of sums take more than one turn.
+  int64_t timing_work = 4'000'000;
+  // Operations of the task (work.h) that structured inputs may cost in all: about two seconds.
   uint64_t structured_budget = 400'000'000;
   double rtol = 1e-3;  // of the allclose that is shown beside our own comparison
   double atol = 1e-3;

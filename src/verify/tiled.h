@@ -1,0 +1,14 @@
+// Values for a large shape without PyTorch.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace kernelsmith {
+
+// Those of a draw at a small shape, over and over, for all arguments of `graph`.
+CaseTensors Tiled(const TaskGraph& graph, const CaseTensors& small);
+
+// True if all of them are floats: integers of a small draw may be none that a large shape allows.
+bool AllFloats(const CaseTensors& values);
+
+}  // namespace kernelsmith
