@@ -3,9 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "verify/arguments.h"
 #include "verify/verification.h"
+#include "verify/work.h"
 
 namespace kernelsmith {
 namespace {
@@ -164,6 +167,25 @@ class CaseJudge {
     judgement->numbers.elements -= left_out;
   }
 
+  // At a large shape: the largest error as a share of what long sums in the dtype explain.
+  double ShareOfLongSums(const ExpectedOutput& expected, const HostTensor& got) const {
+    constexpr double kNotExplained = std::numeric_limits<double>::infinity();
+    if (!IsFloat(expected.dtype)) return kNotExplained;
+    const double eps = std::max(UnitRoundoff(expected.dtype), verification_.AllowedEpsilon());
+    const double room = LongSumRoundings(subject_.graph) * eps;
+    const double rms = expected.Rms();
+    double largest = 0;
+    for (size_t k = 0; k < expected.exact.size(); ++k) {
+      const double exact = expected.exact[k];
+      const double error = std::abs(got.at(static_cast<int64_t>(k)) - exact);
+      if (error == 0) continue;
+      const double share = error / (room * std::max(std::abs(exact), rms));
+      if (!(share <= 1)) return kNotExplained;  // a NaN, too
+      largest = std::max(largest, share);
+    }
+    return largest;
+  }
+
   void CheckOutput(const ExpectedOutput& expected, const HostTensor& got,
                    const std::vector<bool>& unwritten, double usual_rms) {
     if (got.shape != expected.shape || got.dtype != expected.dtype) {
@@ -206,6 +228,13 @@ class CaseJudge {
     OutputJudgement judgement =
         JudgeOutput(subject_.graph, expected, got, sample_.tensors.values, options);
     if (!judgement.right) LeaveOutNearTies(expected, got, options, &judgement);
+    if (!judgement.right && subject_.request.configuration.group == "timing") {
+      if (const double share = ShareOfLongSums(expected, got); share <= 1) {
+        judgement.right = true;
+        judgement.numbers.wrong = 0;
+        judgement.numbers.worst = share * kLimit;
+      }
+    }
     outcome_.numbers.push_back({.configuration = subject_.request.configuration.name,
                                 .inputs = sample_.inputs,
                                 .seed = sample_.seed,

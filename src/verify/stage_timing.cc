@@ -37,11 +37,6 @@ constexpr int64_t kPossibleWork = 400'000'000;
 // PyTorch's error stands in for the magnitude here (evaluating it at this size would take longer
 // than the kernel), so sums get more room: half precision is a hundred times beyond it.
 constexpr double kSampledLimit = 8 * kLimit;
-// Sums at this size have up to millions of terms, and the reference adds them up in a better order
-// than most kernels do: an honest one in float32 (each of 256 threads a sum of 16,384 squares) was
-// off by 0.03 roundings times the root of the number of terms. Rounding to half precision is off by
-// up to 8,000 roundings: beyond it up to sixteen million terms.
-constexpr double kSumLimit = 2;
 
 uint64_t Bytes(const TaskGraph& graph) {
   uint64_t bytes = 0;
@@ -294,8 +289,7 @@ class TimingJudge {
     const double eps = reference.epsilon;
     const double error = std::abs(numbers.got - numbers.expected);
     const double size = std::max(std::abs(numbers.expected), expected.Rms());
-    const auto terms = static_cast<double>(LongestSum(subject_.graph));
-    if (error <= kSumLimit * eps * std::sqrt(terms) * size) return true;
+    if (error <= LongSumRoundings(subject_.graph) * eps * size) return true;
     const std::vector<int64_t> index =
         IndexOf(static_cast<size_t>(places[numbers.worst_index]), torch.shape);
     Finding finding{

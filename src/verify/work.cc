@@ -1,6 +1,7 @@
 #include "verify/work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tensor/host_tensor.h"
@@ -97,6 +98,10 @@ uint64_t LongestSum(const Graph& graph) {
     }
   }
   return longest;
+}
+
+double LongSumRoundings(const Graph& graph) {
+  return 2 * std::sqrt(static_cast<double>(LongestSum(graph)));
 }
 
 uint64_t GraphWork(const Graph& graph) {

@@ -17,6 +17,7 @@ TEST(GraphWork, CountsElementsReadAndWritten) {
   EXPECT_EQ(GraphWork(c.Build()), 201u);
   EXPECT_EQ(LongestSum(b.Build()), 1u);
   EXPECT_EQ(LongestSum(c.Build()), 200u);
+  EXPECT_DOUBLE_EQ(LongSumRoundings(b.Build()), 2);
 }
 
 TEST(GraphWork, CountsTheTermsOfProducts) {
