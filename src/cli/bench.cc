@@ -121,6 +121,8 @@ std::string Version(const fs::path& program) {
 
 Result<std::vector<BenchResult>> BenchMany(Session& session, const Options& options,
                                            size_t* missing) {
+  // One seed for all of a campaign, so that answers can be kept.
+  if (!session.seed_option) session.seed_option = 1;
   KS_RETURN_IF_ERROR(OptionsOf(session, options));  // a bad one should not fail once an item
   KS_TRY(const std::vector<BenchItem> items, ItemsOf(session, options));
   const fs::path program = fs::read_symlink("/proc/self/exe");
@@ -129,11 +131,9 @@ Result<std::vector<BenchResult>> BenchMany(Session& session, const Options& opti
                      "results.jsonl";
   campaign.program = {program.string()};
   campaign.version = Version(program);
-  // One seed for all of a campaign, so that answers can be kept.
-  campaign.options = {"--seed",   fmt::format("{}", session.seed_option.value_or(1)),
-                      "--gpu",    options.gpu,
-                      "--blocks", fmt::format("{}", options.blocks),
-                      "--inputs", options.inputs};
+  campaign.options = {
+      "--seed",   fmt::format("{}", *session.seed_option), "--gpu",    options.gpu,
+      "--blocks", fmt::format("{}", options.blocks),       "--inputs", options.inputs};
   if (options.no_libraries) campaign.options.emplace_back("--no-libraries");
   if (!session.engine.empty()) {
     campaign.options.insert(campaign.options.end(), {"--engine", session.engine});

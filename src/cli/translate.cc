@@ -220,6 +220,9 @@ Result<ExitCode> RunSuite(Session& session, const Options& options) {
 }
 
 Result<ExitCode> RunTranslate(Session& session, const Options& options) {
+  if (options.suite && !options.by_model.flags.model.empty()) {
+    return InvalidInput("--model does not go with --suite: it translates one task");
+  }
   if (options.suite) return RunSuite(session, options);
   if (options.task.empty()) return InvalidInput("translate needs a task, or --suite");
   if (!options.by_model.flags.model.empty()) {
