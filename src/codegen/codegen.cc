@@ -10,6 +10,7 @@
 #include "codegen/emit.h"
 #include "codegen/fold.h"
 #include "codegen/group.h"
+#include "codegen/split.h"
 
 namespace kernelsmith::codegen {
 namespace {
@@ -122,7 +123,8 @@ class VariantEmitter {
       : signature_(signature),
         family_(variant.family),
         number_(number),
-        program_(Fold(variant.program, schedule, genes)),
+        program_(SplitReductions(Fold(variant.program, schedule, genes), variant.family, schedule,
+                                 genes)),
         kernels_(Group(program_, variant.family, schedule, genes)),
         context_{program_, variant.family, schedule, genes, {}, {}, "int", {}} {}
 

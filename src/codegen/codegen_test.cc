@@ -6,6 +6,7 @@
 #include "codegen/fold.h"
 #include "codegen/group.h"
 #include "codegen/number_search.h"
+#include "codegen/split.h"
 
 namespace kernelsmith::codegen {
 namespace {
@@ -128,6 +129,78 @@ TEST(CodegenTest, UnknownOperatorsAreNamed) {
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().kind(), ErrorKind::kUnsupported);
   EXPECT_THAT(program.error().message(), HasSubstr("aten.nobody_knows.default"));
+}
+
+TEST(SplitTest, ASumOfAllIsMadeOfParts) {
+  const Family family =
+      *Family::Make({Linear(100000, 512, 16), Linear(50, 7, 33)}, {}, {}, {"x", "w", "b"});
+  const Int rows = Size(family.symbols()[0].name), depth = Size(family.symbols()[1].name);
+  Program program;
+  program.buffers = {{.name = "x", .kind = Buffer::Kind::kArgument, .shape = {rows, depth}},
+                     {.name = "out", .kind = Buffer::Kind::kResult, .shape = {}}};
+  Nest nest;
+  nest.kind = Nest::Kind::kReduce;
+  nest.reduced = {Axis("i", rows), Axis("j", depth)};
+  nest.body = Load(0, nest.reduced, DType::kFloat32);
+  nest.outputs = {1};
+  program.nests = {nest};
+  program.results = {1};
+  std::vector<Gene> genes;
+  const Program split = SplitReductions(program, family, {}, &genes);
+  ASSERT_EQ(split.nests.size(), 2u);
+  EXPECT_EQ(split.nests[0].outputs[0], 2u);
+  EXPECT_EQ(split.nests[1].outputs[0], 1u);
+  // Rows of the last part that do not exist add nothing.
+  EXPECT_EQ(split.nests[0].body->kind, ScalarNode::Kind::kGuard);
+  ASSERT_EQ(genes.size(), 1u);
+  Schedule whole;
+  whole.genes[genes[0].name] = 0;
+  EXPECT_EQ(SplitReductions(program, family, whole).nests.size(), 1u);
+  // With many results there is enough to do: rows stay whole.
+  program.buffers[1].shape = {rows};
+  program.nests[0].axes = {Axis("i", rows)};
+  program.nests[0].reduced = {Axis("j", depth)};
+  EXPECT_EQ(SplitReductions(program, family, {}).nests.size(), 1u);
+}
+
+TEST(GroupTest, AViewOfAProductIsItsEpilogue) {
+  const Family family = LinearFamily();
+  const Int rows = Size("rows"), depth = Size("x_1"), columns = Size(family.symbols()[2].name);
+  // a[rows·depth, depth] · b[depth, columns], read as [rows, depth, columns].
+  Program program;
+  program.buffers = {
+      {.name = "a", .kind = Buffer::Kind::kArgument, .shape = {rows * depth, depth}},
+      {.name = "b", .kind = Buffer::Kind::kArgument, .shape = {depth, columns}},
+      {.name = "product", .shape = {rows * depth, columns}},
+      {.name = "out", .kind = Buffer::Kind::kResult, .shape = {rows, depth, columns}}};
+  Nest product;
+  product.kind = Nest::Kind::kReduce;
+  product.axes = {Axis("i", rows * depth), Axis("j", columns)};
+  product.reduced = {Axis("k", depth)};
+  product.body = Load(0, {product.axes[0], product.reduced[0]}, DType::kFloat32) *
+                 Load(1, {product.reduced[0], product.axes[1]}, DType::kFloat32);
+  product.outputs = {2};
+  Nest view;
+  view.axes = {Axis("p", rows), Axis("q", depth), Axis("r", columns)};
+  view.body =
+      Call("exp", {Load(2, {view.axes[0] * depth + view.axes[1], view.axes[2]}, DType::kFloat32)});
+  view.outputs = {3};
+  program.nests = {product, view};
+  program.results = {3};
+  const std::vector<Kernel> kernels = Group(program, family, {});
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].nests.size(), 2u);
+  EXPECT_EQ(kernels[0].axes.size(), 3u);
+  // Read with the halves exchanged it is another element: a kernel of its own.
+  program.nests[1].body =
+      Call("exp", {Load(2, {view.axes[1] * rows + view.axes[0], view.axes[2]}, DType::kFloat32)});
+  const std::vector<Kernel> exchanged = Group(program, family, {});
+  for (const Kernel& kernel : exchanged) {
+    if (kernel.nests.size() == 2) {
+      // Then its store must follow the exchange.
+      EXPECT_EQ(kernel.nests[0].axes[0], kernel.nests[1].axes[1] * rows + kernel.nests[1].axes[0]);
+    }
+  }
 }
 
 TEST(ScheduleTest, ReadsWhatItWrites) {

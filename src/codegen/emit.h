@@ -69,6 +69,12 @@ class KernelWriter {
     Line(text);
   }
 
+  // After Close("} else {").
+  void Indent() {
+    ++depth_;
+    scopes_.emplace_back();
+  }
+
   // The text of an expression. Values that occur more than once become variables, written as lines
   // before.
   std::string Text(const Scalar& value);
@@ -79,6 +85,7 @@ class KernelWriter {
   std::string Variable(const Scalar& value, const std::string& hint = "v");
   // Loads of this buffer are this variable from now on.
   void Bind(BufferId buffer, const std::string& variable);
+  bool IsBound(BufferId buffer) const { return bound_.contains(buffer); }
   void Name(const Atom& axis, const std::string& name) { axis_names_[axis->key] = name; }
   std::string Fresh(const std::string& hint);
 
@@ -86,6 +93,9 @@ class KernelWriter {
   void Store(BufferId buffer, const Int& flat, const std::string& value);
   std::string StoreText(BufferId buffer, const std::string& value) const;
   std::string Pointer(BufferId buffer, bool written);
+  // buffer[index] as a value, and an element of the buffer's type as a value.
+  std::string Element(BufferId buffer, const std::string& index);
+  std::string Converted(BufferId buffer, const std::string& element) const;
   std::string SizeParameter(const Int& size);
 
   // Variables of axes from one position: "const int j = i % n;".

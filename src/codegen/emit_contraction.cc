@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "codegen/emit.h"
 
@@ -36,8 +38,8 @@ class ContractionEmitter {
     if (!ChooseTiles()) return EmitRows(context_, kernel_);
     const std::string& type = context_.index_type;
     const std::string value_type = ValueType(kernel_.nests[0].body->dtype);
-    for (std::string* name : {&k0_, &m0_, &n0_, &k_, &x_, &e_, &tx_, &ty_, &i_, &j_, &a_, &b_,
-                              &sums_, &tiles_m_, &tiles_n_, &left_tile_, &right_tile_}) {
+    for (std::string* name : {&k0_, &m0_, &n0_, &k_, &e_, &tx_, &ty_, &i_, &j_, &a_, &b_, &sums_,
+                              &tiles_m_, &tiles_n_, &left_tile_, &right_tile_}) {
       *name = out_.Fresh(*name);  // unless an argument has that name
     }
     rows_text_ = out_.Text(Count(rows_));
@@ -65,10 +67,18 @@ class ContractionEmitter {
     out_.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tx_,
                           threads_n_, ty_));
     out_.Line(fmt::format("{} {}[{}][{}] = {{}};", value_type, sums_, thread_m_, thread_n_));
+    Side left{left_tile_, left_, rows_, m0_, rows_text_, tile_m_};
+    Side right{right_tile_, right_, columns_, n0_, columns_text_, tile_n_};
+    Hoist(left);
+    Hoist(right);
     out_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {{", type, k0_, depth_text_,
                           tile_k_));
-    Bring(left_tile_, left_, rows_, m0_, rows_text_, tile_m_);
-    Bring(right_tile_, right_, columns_, n0_, columns_text_, tile_n_);
+    // All loads of a step are in flight together.
+    Fetch(left);
+    Fetch(right);
+    out_.Line("__syncthreads();  // the last step may still be read");
+    Put(left);
+    Put(right);
     out_.Line("__syncthreads();");
     out_.Line("#pragma unroll");
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", k_, tile_k_));
@@ -88,7 +98,6 @@ class ContractionEmitter {
                     thread_n_, sums_, i_, a_, b_));
     out_.Close();
     out_.Close();
-    out_.Line("__syncthreads();");
     out_.Close();
     Finish();
 
@@ -161,6 +170,7 @@ class ContractionEmitter {
     tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64, 128}, tile(n, most));
     tile_k_ = context_.Choose(gene + ".tile_k", {4, 8, 16, 32}, k <= 8 ? 8 : 16);
     pad_ = context_.Choose(gene + ".pad", {0, 1, 4}, 4);
+    vector_ = context_.Choose(gene + ".vector", {1, 4}, 4);
     const auto each = [](int64_t t) {
       return t >= 128 ? int64_t{8} : t >= 64 ? int64_t{4} : t >= 32 ? int64_t{2} : int64_t{1};
     };
@@ -190,30 +200,294 @@ class ContractionEmitter {
     return by_depth > by_axis;
   }
 
-  // A slice of a factor into shared memory, neighbouring threads reading neighbouring elements.
-  void Bring(const std::string& array, const Scalar& value, const std::vector<Int>& axes,
-             const std::string& origin, const std::string& extent, int64_t tile) {
+  // One factor, and how its slices get into shared memory: neighbouring threads read neighbouring
+  // elements, `width` of them each.
+  struct Side {
+    std::string array;  // in shared memory
+    Scalar value;
+    const std::vector<Int>& axes;  // rows or columns
+    std::string origin, extent;
+    int64_t tile = 0;
+    bool along_k = false;    // neighbours have neighbouring k
+    int64_t width = 1;       // elements that lie side by side in memory
+    std::string wide = "";   // a variable: whether they may be loaded as one
+    int64_t groups = 0;      // of `width` elements, in a slice
+    int64_t turns = 1;       // groups a thread brings
+    std::string x, k, next;  // where in the tile the first group lies; registers
+    std::string at;          // set if all groups of a thread have one position
+  };
+
+  Atom Contiguous(const Side& side) const {
+    return (side.along_k ? depth_ : side.axes).back().atom();
+  }
+
+  // Groups of four may be loaded at once: every load has the contiguous axis as it is, or not at
+  // all, and nothing is guarded.
+  bool CanBeWide(const Side& side) const {
+    if ((side.along_k ? depth_ : side.axes).size() != 1) return false;
+    const Atom axis = Contiguous(side);
+    bool possible = true, any = false;
+    VisitScalars(side.value, [&](const Scalar& node) {
+      if (node->kind == ScalarNode::Kind::kGuard) possible = false;
+      if (node->kind == ScalarNode::Kind::kIndex && Uses(node->index[0], axis)) possible = false;
+      if (node->kind != ScalarNode::Kind::kLoad) return;
+      for (const Int& index : node->index) {
+        const auto factor = CoefficientOf(index, axis);
+        possible = possible && factor && (factor->is(1) || factor->is(0));
+        any = any || (factor && factor->is(1));
+        VisitAtoms(index, [&](const Atom& atom) {
+          possible = possible && atom->kind != AtomNode::Kind::kValue;
+        });
+      }
+    });
+    return possible && any;
+  }
+
+  // What must hold at run time: every other part of an address is a multiple of the width.
+  std::string WideCondition(const Side& side) {
+    const Atom axis = Contiguous(side);
+    std::vector<std::string> conditions;
+    std::set<std::string> multiples;  // atoms known to be
+    const auto require = [&](const Int& size) {
+      const std::string text =
+          fmt::format("{} % {} == 0", Parenthesised(out_.Text(size)), side.width);
+      if (std::find(conditions.begin(), conditions.end(), text) == conditions.end())
+        conditions.push_back(text);
+    };
+    if (const auto constant = axis->extent.constant()) {
+      if (*constant % side.width != 0) return "";
+    } else {
+      require(axis->extent);
+      if (const Atom atom = axis->extent.atom()) multiples.insert(atom->key);
+    }
+    bool possible = true;
+    std::vector<BufferId> buffers;
+    VisitScalars(side.value, [&](const Scalar& node) {
+      if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
+      if (!CoefficientOf(node->index[0], axis)->is(1)) return;
+      buffers.push_back(node->buffer);
+      for (const auto& [monomial, factor] : node->index[0].terms()) {
+        if (factor % side.width == 0) continue;
+        if (monomial.size() == 1 && monomial[0]->key == axis->key) continue;
+        bool multiple = false;
+        Int sizes(factor);
+        for (const Atom& atom : monomial) {
+          multiple = multiple || multiples.contains(atom->key);
+          if (atom->kind == AtomNode::Kind::kSize) sizes = sizes * Int(atom);
+        }
+        if (multiple) continue;
+        if (sizes.constant()) {
+          possible = false;
+        } else {
+          require(sizes);
+        }
+      }
+    });
+    if (!possible) return "";
+    for (const BufferId id : buffers) {
+      context_.helpers.insert("IsAligned");
+      const std::string text =
+          fmt::format("IsAligned<{}>({})", side.width, out_.Pointer(id, false));
+      if (std::find(conditions.begin(), conditions.end(), text) == conditions.end())
+        conditions.push_back(text);
+    }
+    std::string all;
+    for (const std::string& each : conditions) all += (all.empty() ? "" : " && ") + each;
+    return all;
+  }
+  static std::string Parenthesised(const std::string& text) {
+    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+  }
+
+  // Before the loop over k: what stays the same in it.
+  void Hoist(Side& side) {
     const std::string& type = context_.index_type;
+    side.along_k = DepthIsContiguous(side.value, side.axes);
+    constexpr int64_t kWidth = 4;
+    if (vector_ > 1 && (side.along_k ? tile_k_ : side.tile) % kWidth == 0 && CanBeWide(side)) {
+      side.width = kWidth;
+      const std::string condition = WideCondition(side);
+      if (condition.empty()) {
+        side.width = 1;
+      } else {
+        side.wide = out_.Fresh(side.array + "_wide");
+        out_.Line(fmt::format("const bool {} = {};", side.wide, condition));
+      }
+    }
+    side.groups = side.tile * tile_k_ / side.width;
+    side.turns = std::max<int64_t>(1, side.groups / threads_);
+    side.next = out_.Fresh(side.array + "_next");
+    side.x = out_.Fresh(side.array + "_x");
+    side.k = out_.Fresh(side.array + "_k");
+    const int64_t across = (side.along_k ? tile_k_ : side.tile) / side.width;
+    const std::string first =
+        fmt::format("threadIdx.x % {}{}", across,
+                    side.width > 1 ? fmt::format(" * {}", side.width) : std::string());
+    const std::string second = fmt::format("threadIdx.x / {}", across);
+    out_.Line(fmt::format("const int {} = {}, {} = {};", side.x, side.along_k ? second : first,
+                          side.k, side.along_k ? first : second));
+    if (!side.along_k && threads_ % across == 0) {
+      side.at = out_.Fresh(side.array + "_at");
+      out_.Line(fmt::format("const {} {} = {} + {};", type, side.at, side.origin, side.x));
+      out_.Decompose(side.axes, side.at);
+    }
+  }
+
+  // Where turn `e` of a thread lies: text added to its first x, and to its first k.
+  std::pair<std::string, std::string> Offsets(const Side& side) const {
+    if (side.turns == 1) return {"", ""};
+    const int64_t across = (side.along_k ? tile_k_ : side.tile) / side.width;
+    // A turn moves the threads on by whole rows of groups, or within one.
+    const auto step = [&](int64_t by) { return fmt::format(" + {} * {}", e_, by); };
+    if (threads_ >= across) {
+      const int64_t rows = threads_ / across;
+      return side.along_k ? std::pair{step(rows), std::string()}
+                          : std::pair{std::string(), step(rows)};
+    }
+    const int64_t parts = across / threads_;
+    const std::string within = fmt::format(" + {} % {} * {}", e_, parts, threads_ * side.width);
+    const std::string rows = fmt::format(" + {} / {}", e_, parts);
+    return side.along_k ? std::pair{rows, within} : std::pair{within, rows};
+  }
+
+  // A slice of a factor into registers.
+  void Fetch(const Side& side) {
+    const std::string value_type = ValueType(side.value->dtype);
+    out_.Line(fmt::format("{} {}[{}];", value_type, side.next, side.turns * side.width));
+    out_.Share({side.value});
+    if (!side.wide.empty()) {
+      out_.Open(fmt::format("if ({}) {{", side.wide));
+      FetchGroups(side, true);
+      out_.Close("} else {");
+      out_.Indent();
+      FetchGroups(side, false);
+      out_.Close();
+    } else {
+      FetchGroups(side, false);
+    }
+  }
+
+  void FetchGroups(const Side& side, bool at_once) {
+    const std::string& type = context_.index_type;
+    const auto [x_step, k_step] = Offsets(side);
+    const std::string at = side.at.empty() ? out_.Fresh("at") : side.at;
+    const std::string depth = out_.Fresh("depth");
+    const bool each = side.width > 1 && !at_once;  // one element after the other
+    const std::string c = each ? out_.Fresh("c") : "";
+    const std::string x_part = each && !side.along_k ? " + " + c : "";
+    const std::string k_part = each && side.along_k ? " + " + c : "";
+    const bool fixed_k = k_step.empty() && k_part.empty();
+    if (fixed_k) {
+      out_.Line(fmt::format("const {} {} = {} + {};", type, depth, k0_, side.k));
+      out_.Decompose(depth_, depth);
+    }
+    if (side.turns > 1) {
+      out_.Line("#pragma unroll");
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", e_, side.turns));
+    }
+    if (each) {
+      out_.Line("#pragma unroll");
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", c, side.width));
+    }
+    std::string here = at;
+    if (side.at.empty() || !x_part.empty()) {
+      here = side.at.empty() ? at : out_.Fresh("at");
+      out_.Line(fmt::format("const {} {} = {} + {}{}{};", type, here, side.origin, side.x, x_step,
+                            x_part));
+      out_.Decompose(side.axes, here);
+    }
+    if (!fixed_k) {
+      out_.Line(
+          fmt::format("const {} {} = {} + {}{}{};", type, depth, k0_, side.k, k_step, k_part));
+      out_.Decompose(depth_, depth);
+    }
+    std::string condition =
+        fmt::format("{} < {} && {} < {}", here, side.extent, depth, depth_text_);
+    if (side.groups < threads_) condition += fmt::format(" && threadIdx.x < {}", side.groups);
+    const std::string slot =
+        side.turns == 1
+            ? (each ? c : "0")
+            : fmt::format("{}{}{}", e_, side.width > 1 ? fmt::format(" * {}", side.width) : "",
+                          each ? " + " + c : "");
+    if (at_once) {
+      FetchWide(side, condition, side.turns == 1 ? "" : slot + " + ");
+    } else {
+      const Scalar zero = Number(0, side.value->dtype);
+      Scalar inside = Variable(condition, DType::kBool);
+      Scalar value = side.value;
+      if (value->kind == ScalarNode::Kind::kGuard && IsConstant(value->args[2], 0)) {
+        inside = And(inside, value->args[0]);
+        value = value->args[1];
+      }
+      out_.Line(
+          fmt::format("{}[{}] = {};", side.next, slot, out_.Text(Guard(inside, value, zero))));
+    }
+    if (each) out_.Close();
+    if (side.turns > 1) out_.Close();
+    // The hoisted position is the name of the axes again.
+    if (!side.at.empty() && !x_part.empty() && side.axes.size() == 1)
+      out_.Name(side.axes[0].atom(), side.at);
+  }
+
+  // One group: each load brings all of its elements.
+  void FetchWide(const Side& side, const std::string& condition, const std::string& slot) {
+    context_.helpers.insert("Pack");
+    const Atom axis = Contiguous(side);
+    const std::string inside = out_.Fresh("inside");
+    out_.Line(fmt::format("const bool {} = {};", inside, condition));
+    std::map<ScalarNode::Hash, std::string> packs;
+    VisitScalars(side.value, [&](const Scalar& node) {
+      if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
+      if (!CoefficientOf(node->index[0], axis)->is(1)) return;
+      const std::string name = out_.Fresh("pack");
+      out_.Line(fmt::format("const auto {} = LoadPack<{}>({} + ({} ? {} : 0));", name, side.width,
+                            out_.Pointer(node->buffer, false), inside, out_.Text(node->index[0])));
+      packs[node->hash()] = name;
+    });
+    const std::string c = out_.Fresh("c");
+    const Scalar element = SubstituteLoads(side.value, [&](const ScalarNode& load) -> Scalar {
+      const auto at = packs.find(load.hash());
+      if (at == packs.end()) {
+        return Variable(
+            out_.Element(load.buffer, load.index.empty() ? std::string("0")
+                                                         : fmt::format("{} ? {} : 0", inside,
+                                                                       out_.Text(load.index[0]))),
+            load.dtype);
+      }
+      return Variable(out_.Converted(load.buffer, fmt::format("{}.items[{}]", at->second, c)),
+                      load.dtype);
+    });
     out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2}) {{", e_,
-                          tile * tile_k_, threads_));
-    const bool along_k = DepthIsContiguous(value, axes);
-    out_.Line(along_k
-                  ? fmt::format("const int {0} = {2} / {3}, {1} = {2} % {3};", x_, k_, e_, tile_k_)
-                  : fmt::format("const int {0} = {2} % {3}, {1} = {2} / {3};", x_, k_, e_, tile));
-    const std::string at = out_.Fresh("at"), depth = out_.Fresh("depth"),
-                      element = out_.Fresh("value");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", c, side.width));
+    out_.Share({element});
     out_.Line(
-        fmt::format("const {} {} = {} + {}, {} = {} + {};", type, at, origin, x_, depth, k0_, k_));
-    out_.Line(fmt::format("{} {} = 0;", ValueType(value->dtype), element));
-    out_.Open(fmt::format("if ({} < {} && {} < {}) {{", at, extent, depth, depth_text_));
-    out_.Decompose(axes, at);
-    out_.Decompose(depth_, depth);
-    out_.Share({value});
-    out_.Line(fmt::format("{} = {};", element, out_.Text(value)));
+        fmt::format("{}[{}{}] = {} ? {} : 0;", side.next, slot, c, inside, out_.Text(element)));
     out_.Close();
-    out_.Line(fmt::format("{}[{}][{}] = {};", array, k_, x_, element));
-    out_.Close();
+  }
+
+  // From registers into shared memory.
+  void Put(const Side& side) {
+    const auto [x_step, k_step] = Offsets(side);
+    const bool some = side.groups < threads_;
+    if (some) out_.Open(fmt::format("if (threadIdx.x < {}) {{", side.groups));
+    if (side.turns > 1) {
+      out_.Line("#pragma unroll");
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", e_, side.turns));
+    }
+    const std::string slot = side.turns == 1 ? "" : fmt::format("{} * {} + ", e_, side.width);
+    if (side.width == 1) {
+      out_.Line(fmt::format("{}[{}{}][{}{}] = {}[{}];", side.array, side.k, k_step, side.x, x_step,
+                            side.next, side.turns == 1 ? "0" : e_));
+    } else {
+      const std::string c = out_.Fresh("c");
+      out_.Line("#pragma unroll");
+      out_.Line(fmt::format(
+          "for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}{4}{5}][{6}{7}{8}] = {9}[{10}{0}];", c,
+          side.width, side.array, side.k, k_step, side.along_k ? " + " + c : "", side.x, x_step,
+          side.along_k ? "" : " + " + c, side.next, slot));
+    }
+    if (side.turns > 1) out_.Close();
+    if (some) out_.Close();
   }
 
   // Column j of a thread: in groups that lie side by side, so that one load brings a group and a
@@ -263,13 +537,12 @@ class ContractionEmitter {
   std::vector<Int> flats_;      // where each nest stores
   int64_t tile_m_ = 64, tile_n_ = 64, tile_k_ = 16, thread_m_ = 4, thread_n_ = 4, threads_n_ = 16,
           threads_ = 256;
-  int64_t pad_ = 4, group_ = 4;
+  int64_t pad_ = 4, group_ = 4, vector_ = 4;
   std::string rows_text_, columns_text_, depth_text_;
   // Names in the kernel.
-  std::string k0_ = "k0", m0_ = "m0", n0_ = "n0", k_ = "k", x_ = "x", e_ = "e", tx_ = "tx",
-              ty_ = "ty", i_ = "i", j_ = "j", a_ = "a", b_ = "b", sums_ = "sums",
-              tiles_m_ = "tiles_m", tiles_n_ = "tiles_n", left_tile_ = "left",
-              right_tile_ = "right";
+  std::string k0_ = "k0", m0_ = "m0", n0_ = "n0", k_ = "k", e_ = "e", tx_ = "tx", ty_ = "ty",
+              i_ = "i", j_ = "j", a_ = "a", b_ = "b", sums_ = "sums", tiles_m_ = "tiles_m",
+              tiles_n_ = "tiles_n", left_tile_ = "left", right_tile_ = "right";
 };
 
 }  // namespace

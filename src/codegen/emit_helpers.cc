@@ -153,6 +153,30 @@ const std::vector<Helper>& Helpers() {
        "  if (!a_nan && a != b) return descending ? b > a : b < a;\n"
        "  return b_at < a_at;\n"
        "}\n"},
+      {"Pack",
+       {},
+       "// Neighbours in memory that are moved at once.\n"
+       "template <typename T, int kCount>\n"
+       "struct alignas(sizeof(T) * kCount) Pack {\n"
+       "  T items[kCount];\n"
+       "};\n"
+       "template <int kCount, typename T>\n"
+       "__device__ Pack<T, kCount> LoadPack(const T* from) {\n"
+       "  return *reinterpret_cast<const Pack<T, kCount>*>(from);\n"
+       "}\n"},
+      {"StorePack",
+       {"Pack"},
+       "template <typename T, int kCount>\n"
+       "__device__ void StorePack(T* to, const Pack<T, kCount>& pack) {\n"
+       "  *reinterpret_cast<Pack<T, kCount>*>(to) = pack;\n"
+       "}\n"},
+      {"IsAligned",
+       {"Pack"},
+       "// Whether packs can be loaded from here on.\n"
+       "template <int kCount, typename T>\n"
+       "__device__ bool IsAligned(const T* from) {\n"
+       "  return reinterpret_cast<uintptr_t>(from) % sizeof(Pack<T, kCount>) == 0;\n"
+       "}\n"},
       {"AtomicAddLong",
        {},
        "__device__ void AtomicAddLong(int64_t* at, int64_t value) {\n"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/emit.h"
+#include "codegen/emit_packs.h"
 #include "support/check.h"
 
 namespace kernelsmith::codegen {
@@ -112,8 +113,7 @@ class RowsEmitter {
     }
     if (!axes_.empty()) out_.Decompose(axes_, row);
     for (size_t first = 0; first < phases_.size();) {
-      size_t last = first + 1;
-      while (last < phases_.size() && SharesLoop(first, last)) ++last;
+      const size_t last = EndOfPass(first);
       Pass(first, last);
       first = last;
     }
@@ -215,11 +215,84 @@ class RowsEmitter {
     }
     workers_ = static_cast<int>(
         context_.Choose(kernel_.gene + ".workers", {kThread, kWarp, kBlock}, workers));
+    vector_ = workers_ == kThread ? 1 : ChooseVector();
+    const int64_t each = vector_ == 1 ? 4 : 2 * vector_;
     const int64_t wanted =
-        workers_ == kBlock ? std::clamp<int64_t>((columns / 4 + 31) / 32 * 32, 64, 1024) : 128;
+        workers_ == kBlock ? std::clamp<int64_t>((columns / each + 31) / 32 * 32, 64, 1024) : 128;
     int64_t threads = 64;
     while (threads < wanted) threads *= 2;
     threads_ = context_.Choose(kernel_.gene + ".threads", {32, 64, 128, 256, 512, 1024}, threads);
+  }
+
+  // Values of phases that share a loop, over the columns of the first of them.
+  std::vector<PackedValue> ValuesOf(size_t first, size_t last) const {
+    std::vector<PackedValue> values;
+    for (size_t i = first; i < last; ++i) {
+      const auto replace = [&](const Atom& atom) -> std::optional<Int> {
+        for (size_t d = 0; d < phases_[i].columns.size(); ++d) {
+          if (phases_[i].columns[d].atom()->key == atom->key) return phases_[first].columns[d];
+        }
+        return std::nullopt;
+      };
+      values.push_back(
+          {SubstituteIndices(phases_[i].body, replace),
+           phases_[i].reduces ? std::nullopt : std::optional(phases_[i].nest->outputs[0]),
+           Substitute(phases_[i].flat, replace)});
+    }
+    return values;
+  }
+
+  // The condition that all values of a pass are guarded by, if it is the same for a whole pack and
+  // leaves nothing to be done where it fails.
+  Scalar CommonGuard(size_t first, const std::vector<PackedValue>& values) const {
+    const Scalar& body = values[0].body;
+    if (body->kind != ScalarNode::Kind::kGuard ||
+        UsesAxis(body->args[0], phases_[first].columns.back().atom())) {
+      return nullptr;
+    }
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Phase& phase = phases_[first + i];
+      const Scalar& each = values[i].body;
+      if (!phase.reduces || each->kind != ScalarNode::Kind::kGuard ||
+          !SameScalar(each->args[0], body->args[0]) || phase.nest->combine != Combine::kSum ||
+          phase.nest->kind != Nest::Kind::kReduce || !IsConstant(each->args[2], 0)) {
+        return nullptr;
+      }
+    }
+    return body->args[0];
+  }
+
+  bool Packs(size_t first, size_t last) const {
+    const Phase& phase = phases_[first];
+    if (phase.columns.empty()) return false;
+    std::vector<PackedValue> values = ValuesOf(first, last);
+    for (size_t i = first; i < last; ++i) {
+      if (phases_[i].nest->kind == Nest::Kind::kArgReduce && phase.columns.size() > 1) return false;
+    }
+    if (CommonGuard(first, values)) {
+      for (PackedValue& value : values) value.body = value.body->args[1];
+    }
+    return CanPack(values, phase.columns.back().atom());
+  }
+
+  size_t EndOfPass(size_t first) const {
+    size_t last = first + 1;
+    while (last < phases_.size() && SharesLoop(first, last)) ++last;
+    return last;
+  }
+
+  int64_t ChooseVector() {
+    int64_t best = 1;
+    bool possible = false;
+    for (size_t first = 0; first < phases_.size(); first = EndOfPass(first)) {
+      if (!Packs(first, EndOfPass(first))) continue;
+      possible = true;
+      const Atom axis = phases_[first].columns.back().atom();
+      // A pack for every lane, at least.
+      const int64_t pack = BestPack(context_.program, ValuesOf(first, EndOfPass(first)), axis);
+      if (Largest(axis->extent) >= 32 * pack) best = std::max(best, pack);
+    }
+    return possible ? context_.Choose(kernel_.gene + ".vector", {1, 2, 4, 8}, best) : 1;
   }
 
   bool SharesLoop(size_t first, size_t next) const {
@@ -281,41 +354,65 @@ class RowsEmitter {
       }
     }
     const std::string column = out_.Fresh("col");
+    const int64_t width = vector_ > 1 && Packs(first, last) ? vector_ : 1;
+    std::vector<Int> columns = phases_[first].columns;
+    const Int inner = columns.back();
+    if (width > 1) {
+      columns.back() =
+          Axis(inner.atom()->name + "_pack", CeilDivide(inner.atom()->extent, Int(width)));
+    }
+    Int count(1);
+    for (const Int& axis : columns) count = count * axis.atom()->extent;
     out_.Open(fmt::format("for ({} {} = {}; {} < {}; {}) {{", context_.index_type, column,
-                          FirstColumn(), column, out_.Text(Columns(phases_[first])),
+                          FirstColumn(), column, out_.Text(count),
                           Step() == 1 ? "++" + column : fmt::format("{} += {}", column, Step())));
     // The loops of all phases run together.
-    out_.Decompose(phases_[first].columns, column);
-    std::vector<Scalar> bodies;
-    std::vector<Int> flats;
-    for (size_t i = first; i < last; ++i) {
-      const auto replace = [&](const Atom& atom) -> std::optional<Int> {
-        for (size_t d = 0; d < phases_[i].columns.size(); ++d) {
-          if (phases_[i].columns[d].atom()->key == atom->key) return phases_[first].columns[d];
-        }
-        return std::nullopt;
-      };
-      bodies.push_back(SubstituteIndices(phases_[i].body, replace));
-      flats.push_back(Substitute(phases_[i].flat, replace));
+    out_.Decompose(columns, column);
+    std::vector<PackedValue> values = ValuesOf(first, last);
+    std::optional<PackLoop> loop;
+    std::string at = column;
+    if (width > 1) {
+      if (const Scalar guard = CommonGuard(first, values)) {
+        out_.Line(fmt::format("if (!({})) continue;", out_.Text(guard)));
+        for (PackedValue& value : values) value.body = value.body->args[1];
+      }
+      const std::string begin = out_.Fresh("begin");
+      out_.Line(fmt::format("const {} {} = {} * {};", context_.index_type, begin,
+                            out_.Text(columns.back()), width));
+      loop.emplace(out_, inner.atom(), width);
+      values = loop->Begin(values, begin, out_.Text(inner.atom()->extent));
+      at = fmt::format("{} + {}", begin, loop->element());
     }
+    std::vector<Scalar> bodies;
+    for (const PackedValue& value : values) bodies.push_back(value.body);
     out_.Share(bodies);
     for (size_t i = first; i < last; ++i) {
       const Phase& phase = phases_[i];
       const Scalar& body = bodies[i - first];
       const std::string& total = totals[i - first];
+      const std::string exists = loop ? loop->Exists() : "";
       if (!phase.reduces) {
         const std::string value = out_.Text(body);
-        out_.Store(phase.nest->outputs[0], flats[i - first], value);
+        if (loop) {
+          loop->Keep(i - first, value);
+        } else {
+          out_.Store(phase.nest->outputs[0], values[i - first].flat, value);
+        }
       } else if (phase.nest->kind == Nest::Kind::kArgReduce) {
         const std::string value = out_.Variable(body, "value");
-        out_.Open(fmt::format("if ({}) {{", Better(phase, value, total, positions[i - first])));
+        const std::string better = Better(phase, value, total, positions[i - first]);
+        out_.Open(loop ? fmt::format("if ({} && ({})) {{", exists, better)
+                       : fmt::format("if ({}) {{", better));
         out_.Line(fmt::format("{} = {};", total, value));
-        out_.Line(fmt::format("{} = {};", positions[i - first], column));
+        out_.Line(fmt::format("{} = {};", positions[i - first], at));
         out_.Close();
       } else {
-        out_.Line(Accumulate(context_, phase.nest->combine, body->dtype, total, out_.Text(body)));
+        const std::string value = out_.Text(body);
+        out_.Line((loop ? fmt::format("if ({}) ", exists) : "") +
+                  Accumulate(context_, phase.nest->combine, body->dtype, total, value));
       }
     }
+    if (loop) loop->End();
     out_.Close();
     for (size_t i = first; i < last; ++i) {
       if (phases_[i].reduces) Finish(phases_[i], totals[i - first], positions[i - first]);
@@ -385,6 +482,7 @@ class RowsEmitter {
   std::vector<Phase> phases_;
   int workers_ = kBlock;
   int64_t threads_ = 256;
+  int64_t vector_ = 1;  // neighbouring columns that a thread takes together
 };
 
 }  // namespace

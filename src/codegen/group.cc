@@ -148,12 +148,37 @@ class Grouper {
     kernels_.push_back(std::move(kernel));
   }
 
-  // Axes of `nest` by the kernel's, from how it reads what the kernel computes; none if it reads in
-  // another way.
-  std::optional<std::map<std::string, Int>> Alignment(const Kernel& kernel,
-                                                      const Nest& nest) const {
-    std::map<std::string, Int> map;
-    bool aligned = true, any = false;
+  // The axes of an index of the form (i·J + j)·K + k, from the most significant on; a plain axis is
+  // one digit. Empty: another form.
+  std::vector<Int> Digits(const Int& index, const std::vector<Int>& axes) const {
+    std::vector<Int> digits;
+    for (const Int& axis : axes) {
+      if (Uses(index, axis.atom())) digits.push_back(axis);
+    }
+    // Strides fall from digit to digit.
+    std::sort(digits.begin(), digits.end(), [&](const Int& a, const Int& b) {
+      const auto stride = [&](const Int& axis) {
+        const auto factor = CoefficientOf(index, axis.atom());
+        bool is_size = factor.has_value();
+        if (factor) {
+          VisitAtoms(*factor, [&](const Atom& atom) {
+            is_size = is_size && atom->kind != AtomNode::Kind::kAxis &&
+                      atom->kind != AtomNode::Kind::kValue;
+          });
+        }
+        return is_size ? Largest(*factor) : int64_t{-1};
+      };
+      return stride(a) > stride(b);
+    });
+    Int expected;
+    for (const Int& digit : digits) expected = expected * digit.atom()->extent + digit;
+    return expected == index ? digits : std::vector<Int>();
+  }
+
+  // Each pair of a producer's index and the reader's, as digits.
+  template <typename Visit>
+  void ForReads(const Kernel& kernel, const Nest& nest, const Visit& visit) const {
+    const std::vector<Int> axes = AxesIn(nest.axes);
     VisitScalars(nest.body, [&](const Scalar& node) {
       if (node->kind != ScalarNode::Kind::kLoad) return;
       for (const Nest& producer : kernel.nests) {
@@ -161,34 +186,112 @@ class Grouper {
             producer.outputs.end()) {
           continue;
         }
-        any = true;
         for (size_t d = 0; d < producer.axes.size(); ++d) {
-          const Atom own = producer.axes[d].atom();
-          if (!own) {
-            aligned = aligned && producer.axes[d].constant().has_value();
-            continue;
-          }
-          // A column of a map in the kernel: only its own thread has it.
-          if (!Contains(kernel.axes, own)) {
-            aligned = false;
-            continue;
-          }
-          const Atom reader = node->index[d].atom();
-          if (!reader || reader->kind != AtomNode::Kind::kAxis ||
-              !Equal(reader->extent, own->extent) || !Contains(AxesIn(nest.axes), reader)) {
-            aligned = false;
-            continue;
-          }
-          const auto [at, fresh] = map.emplace(reader->key, Int(own));
-          if (!fresh && !SameAtom(at->second.atom(), own)) aligned = false;
+          visit(producer.axes[d], Digits(producer.axes[d], kernel.axes),
+                Digits(node->index[d], axes));
         }
       }
     });
+  }
+
+  // Axes of `nest` by the kernel's, from how it reads what the kernel computes; none if it reads in
+  // another way.
+  std::optional<std::map<std::string, Int>> Alignment(const Kernel& kernel,
+                                                      const Nest& nest) const {
+    std::map<std::string, Int> map;
+    bool aligned = true, any = false;
+    for (const BufferId id : LoadedBy(nest)) {
+      for (const Nest& producer : kernel.nests) {
+        any = any || std::find(producer.outputs.begin(), producer.outputs.end(), id) !=
+                         producer.outputs.end();
+      }
+    }
+    ForReads(kernel, nest,
+             [&](const Int& index, const std::vector<Int>& own, const std::vector<Int>& reader) {
+               if (index.constant()) return;
+               // A column of a map in the kernel is no digit of its axes: only its own thread has
+               // it.
+               if (own.empty() || own.size() != reader.size()) {
+                 aligned = false;
+                 return;
+               }
+               for (size_t i = 0; i < own.size(); ++i) {
+                 if (!Equal(own[i].atom()->extent, reader[i].atom()->extent)) {
+                   aligned = false;
+                   return;
+                 }
+                 const auto [at, fresh] = map.emplace(reader[i].atom()->key, own[i]);
+                 if (!fresh && !SameAtom(at->second.atom(), own[i].atom())) aligned = false;
+               }
+             });
     if (!aligned || !any) return std::nullopt;
     std::set<std::string> targets;
     for (const auto& [reader, own] : map) targets.insert(own.atom()->key);
     if (targets.size() != map.size() || map.size() != kernel.axes.size()) return std::nullopt;
     return map;
+  }
+
+  // A view splits axes of what it reads: [batch·heads, tokens] read as [batch, heads, tokens]. The
+  // kernel then has these axes, too.
+  void SplitLike(Kernel& kernel, const Nest& nest) const {
+    struct Wish {
+      Int axis;
+      std::vector<Int> like;
+    };
+    std::vector<Wish> wishes;
+    ForReads(
+        kernel, nest, [&](const Int&, const std::vector<Int>& own, const std::vector<Int>& reader) {
+          if (own.size() != 1 || reader.size() < 2) return;
+          Int product(1);
+          for (const Int& each : reader) product = product * each.atom()->extent;
+          const bool known = std::any_of(wishes.begin(), wishes.end(),
+                                         [&](const Wish& wish) { return wish.axis == own[0]; });
+          if (!known && Equal(product, own[0].atom()->extent)) wishes.push_back({own[0], reader});
+        });
+    for (const Wish& wish : wishes) {
+      std::vector<Int> parts;
+      Int whole;
+      for (size_t i = 0; i < wish.like.size(); ++i) {
+        const Int& extent = wish.like[i].atom()->extent;
+        parts.push_back(Axis(fmt::format("{}_{}", wish.axis.atom()->name, i), extent));
+        whole = whole * extent + parts.back();
+      }
+      const std::map<std::string, Int> replacement{{wish.axis.atom()->key, whole}};
+      for (Nest& each : kernel.nests) Replace(each, replacement);
+      for (std::vector<Scalar>* side : {&kernel.left, &kernel.right}) {
+        for (Scalar& factor : *side) {
+          factor = SubstituteIndices(factor, [&](const Atom& atom) -> std::optional<Int> {
+            return SameAtom(atom, wish.axis.atom()) ? std::optional(whole) : std::nullopt;
+          });
+        }
+      }
+      for (std::vector<Int>* axes :
+           {&kernel.axes, &kernel.batch_axes, &kernel.row_axes, &kernel.column_axes}) {
+        const auto at = std::find(axes->begin(), axes->end(), wish.axis);
+        if (at == axes->end()) continue;
+        const auto rest = axes->erase(at);
+        axes->insert(rest, parts.begin(), parts.end());
+      }
+    }
+  }
+
+  // The same for a reader that has one axis where the kernel has several.
+  Nest SplitReader(const Kernel& kernel, const Nest& nest) const {
+    std::map<std::string, Int> replacement;
+    ForReads(
+        kernel, nest, [&](const Int&, const std::vector<Int>& own, const std::vector<Int>& reader) {
+          if (reader.size() != 1 || own.size() < 2) return;
+          Int product(1), whole;
+          for (size_t i = 0; i < own.size(); ++i) {
+            const Int& extent = own[i].atom()->extent;
+            product = product * extent;
+            whole = whole * extent + Axis(fmt::format("{}_{}", reader[0].atom()->name, i), extent);
+          }
+          if (Equal(product, reader[0].atom()->extent)) replacement[reader[0].atom()->key] = whole;
+        });
+    Nest result = nest;
+    if (!replacement.empty()) Replace(result, replacement);
+    return result;
   }
 
   // Axes that only occur as quotient and remainder of one size are two axes: a channel is a group
@@ -227,7 +330,7 @@ class Grouper {
         original.kind != Nest::Kind::kArgReduce) {
       return false;
     }
-    const Nest nest = original.kind == Nest::Kind::kMap ? Split(original) : original;
+    Nest nest = original.kind == Nest::Kind::kMap ? Split(original) : original;
     // The last kernel that it reads from: the others have run by then.
     std::optional<size_t> last;
     for (const BufferId buffer : LoadedBy(nest)) {
@@ -237,12 +340,14 @@ class Grouper {
     }
     if (!last || !CanJoin(*last, nest)) return false;
     Kernel& kernel = kernels_[*last];
+    SplitLike(kernel, nest);
+    nest = SplitReader(kernel, nest);
     const auto alignment = Alignment(kernel, nest);
     if (!alignment) return false;
     const size_t loops = AxesIn(nest.axes).size();
     if (nest.kind != Nest::Kind::kMap && loops != kernel.axes.size()) return false;
     // One block would do what a whole GPU should: rather another launch.
-    constexpr int64_t kFewRows = 32, kFewElements = 8192;
+    constexpr int64_t kFewRows = 264, kFewElements = 8192;
     Int columns(1);
     for (const Int& axis : AxesIn(nest.axes)) {
       if (!alignment->contains(axis.atom()->key)) columns = columns * axis.atom()->extent;
@@ -328,7 +433,8 @@ class Grouper {
   }
 
   // A map of a contraction's result, element for element.
-  bool JoinContraction(const Nest& nest) {
+  bool JoinContraction(const Nest& original) {
+    Nest nest = original;
     if (nest.kind != Nest::Kind::kMap) return false;
     std::optional<size_t> last;
     for (const BufferId buffer : LoadedBy(nest)) {
@@ -339,6 +445,8 @@ class Grouper {
     }
     if (!last || !CanJoin(*last, nest)) return false;
     Kernel& kernel = kernels_[*last];
+    SplitLike(kernel, nest);
+    nest = SplitReader(kernel, nest);
     const auto alignment = Alignment(kernel, nest);
     if (!alignment || AxesIn(nest.axes).size() != kernel.axes.size()) return false;
     if (!Fuses(program_.buffers[nest.outputs[0]].name, true)) return false;

@@ -46,6 +46,22 @@ std::string CastText(DType from, DType to, DType stored, const std::string& text
 
 constexpr size_t kLongLine = 88;
 
+// A guarded value may be computed anyway, with loads of element 0 where the guard fails: cheaper
+// than a branch, and the loads of several values are in flight together.
+bool MaySpeculate(const Scalar& value) {
+  constexpr int kMostCost = 6;
+  bool possible = CostOf(value) <= kMostCost;
+  VisitScalars(value, [&](const Scalar& node) {
+    possible = possible && node->kind != ScalarNode::Kind::kGuard;
+    for (const Int& index : node->index) {
+      VisitAtoms(index, [&](const Atom& atom) {
+        possible = possible && atom->kind != AtomNode::Kind::kValue;
+      });
+    }
+  });
+  return possible;
+}
+
 }  // namespace
 
 int64_t EmitContext::Choose(const std::string& gene, const std::vector<int64_t>& values,
@@ -177,6 +193,23 @@ std::string KernelWriter::Variable(const Scalar& value, const std::string& hint)
 }
 
 std::string KernelWriter::GuardVariable(const Scalar& value) {
+  if (MaySpeculate(value->args[1])) {
+    const std::string inside = Variable(value->args[0], "inside");
+    const Scalar body = SubstituteLoads(value->args[1], [&](const ScalarNode& load) -> Scalar {
+      if (bound_.contains(load.buffer)) return nullptr;
+      const Buffer& buffer = context_.program.buffers[load.buffer];
+      const Int flat = load.index.empty()       ? Int(0)
+                       : load.index.size() == 1 ? load.index[0]
+                                                : FlatIndex(buffer.shape, load.index);
+      const std::string index =
+          flat.constant() ? Text(flat) : fmt::format("{} ? {} : 0", inside, Text(flat));
+      return codegen::Variable(Element(load.buffer, index), load.dtype);
+    });
+    const std::string name = Fresh("g");
+    Line(fmt::format("const {} {} = {} ? {} : {};", ValueType(value->dtype), name, inside,
+                     Operand(Text(body)), Text(value->args[2])));
+    return name;
+  }
   const std::string condition = Text(value->args[0]);
   const std::string name = Fresh("g");
   const bool constant = value->args[2]->kind == ScalarNode::Kind::kConstant;
@@ -226,16 +259,11 @@ std::string KernelWriter::Expression(const Scalar& value) {
       const auto bound = bound_.find(value->buffer);
       if (bound != bound_.end()) return bound->second;
       const Buffer& buffer = context_.program.buffers[value->buffer];
-      const std::string pointer = Pointer(value->buffer, false);
-      const std::string element =
-          fmt::format("{}[{}]", pointer,
-                      value->index.empty()
-                          ? "0"
-                          : Text(value->index.size() == 1 ? value->index[0]
-                                                          : FlatIndex(buffer.shape, value->index)));
-      if (buffer.dtype == DType::kFloat16) return fmt::format("__half2float({})", element);
-      if (buffer.dtype == DType::kBfloat16) return fmt::format("__bfloat162float({})", element);
-      return element;
+      return Element(value->buffer,
+                     value->index.empty()
+                         ? "0"
+                         : Text(value->index.size() == 1 ? value->index[0]
+                                                         : FlatIndex(buffer.shape, value->index)));
     }
     case ScalarNode::Kind::kCast: {
       const auto stored = static_cast<DType>(value->integer);
@@ -299,6 +327,20 @@ std::string KernelWriter::Pointer(BufferId id, bool written) {
   pointers_.emplace_back(root, written);
   names_.insert(context_.program.buffers[root].name);
   return context_.program.buffers[root].name;
+}
+
+std::string KernelWriter::Element(BufferId id, const std::string& index) {
+  return Converted(id, fmt::format("{}[{}]", Pointer(id, false), index));
+}
+std::string KernelWriter::Converted(BufferId id, const std::string& element) const {
+  switch (context_.program.buffers[id].dtype) {
+    case DType::kFloat16:
+      return fmt::format("__half2float({})", element);
+    case DType::kBfloat16:
+      return fmt::format("__bfloat162float({})", element);
+    default:
+      return element;
+  }
 }
 
 std::string KernelWriter::StoreText(BufferId id, const std::string& value) const {
