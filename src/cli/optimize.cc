@@ -76,7 +76,7 @@ Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
     result.request.dtype = options.dtype;
     result.request.configuration = options.configuration;
     result.request.blocks = options.blocks;
-    result.request.seed = session.Seed();
+    result.request.seed = VerificationSeed(session);
     result.search = options.search;
     for (const std::string& file : options.start) {
       KS_TRY(std::string source, session.files.Read(file));

@@ -261,6 +261,7 @@ void Evolution::Begin(Slot& slot) {
     slot.identified = true;
     return;
   }
+  if (outcome.error) return Break(*outcome.error);
   candidate.ptx_hash.clear();  // it stands for what went through, see MarkKnown
   candidate.verdict = outcome.verdict;
   candidate.stage = parts_.cascade.front()->name();
@@ -296,6 +297,7 @@ void Evolution::Finish(Slot& slot) {
   for (size_t i = 1; i < parts_.cascade.size(); ++i) {
     const StageOutcome outcome = parts_.cascade[i]->Run(candidate, slot.artifact, slot.standing);
     if (outcome.passed) continue;
+    if (outcome.error) return Break(*outcome.error);
     candidate.verdict = outcome.verdict;
     candidate.stage = parts_.cascade[i]->name();
     candidate.reason = outcome.reason;
@@ -304,6 +306,12 @@ void Evolution::Finish(Slot& slot) {
   slot.artifact.reset();
   slot.spent += parts_.clock.Now() - start;
   Commit(slot);
+}
+
+// The first error ends the run; what was committed stays.
+void Evolution::Break(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = error;
 }
 
 void Evolution::Commit(Slot& slot) {

@@ -98,6 +98,7 @@ class Evolution {
   void MarkKnown(std::vector<Slot>& slots);
   void Finish(Slot& slot);
   void Commit(Slot& slot);
+  void Break(const Error& error);
   void ApplyGeneration(const std::vector<Slot>& slots);
   std::string WhyStop();
   double Seconds() const;

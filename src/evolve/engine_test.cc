@@ -130,5 +130,37 @@ TEST(Evolution, RefusesSettingsThatMakeNoSense) {
   EXPECT_THAT(twins.error().message(), HasSubstr("different names"));
 }
 
+// Can't do its work the first time it is asked for the third candidate.
+class BreaksOnce : public Stage {
+ public:
+  std::string name() const override { return "breaks"; }
+  StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>&,
+                   const Standing&) override {
+    if (*candidate.number != 2 || broke_) return StageOutcome::Pass();
+    broke_ = true;
+    return StageOutcome::Broken(MissingTool("the disk is on fire"));
+  }
+
+ private:
+  bool broke_ = false;
+};
+
+TEST(Evolution, AStageThatBreaksEndsTheRunAndCostsNoCandidate) {
+  Toy toy("breaks");
+  const EvolutionReport whole = Evolve(toy, {&toy.random, &toy.mutate}, 5, 12);
+  toy.cascade.insert(toy.cascade.begin() + 1, std::make_unique<BreaksOnce>());
+  auto evolution = Evolution::Start(toy.Parts(), {"bits", "forward", "float32"}, {.seed = 5},
+                                    {.candidates = 12}, {});
+  ASSERT_TRUE(evolution.ok());
+  const auto broken = (*evolution)->Run(2);
+  ASSERT_FALSE(broken.ok());
+  EXPECT_THAT(broken.error().message(), HasSubstr("on fire"));
+  const int64_t run = (*evolution)->run();
+  for (const auto& each : *toy.archive->List({.run = run})) EXPECT_NE(each.number, 2);
+  auto resumed = Evolution::Resume(toy.Parts(), run, {.candidates = 12});
+  ASSERT_TRUE(resumed.ok());
+  EXPECT_EQ((*resumed)->Run(1)->fingerprint, whole.fingerprint);
+}
+
 }  // namespace
 }  // namespace kernelsmith

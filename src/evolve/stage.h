@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "archive/archive.h"
+#include "support/result.h"
 
 namespace kernelsmith {
 
@@ -36,11 +37,15 @@ struct StageOutcome {
   std::string verdict =
       {};  // of one that did not pass: rejected, refuted, inconclusive, unsupported
   std::string reason = {};  // in one line
+  // The stage could not do its work, which says nothing about the candidate: the run ends with this
+  // error, and when it goes on the candidate is judged again.
+  std::optional<Error> error = {};
 
   static StageOutcome Pass() { return {}; }
   static StageOutcome Reject(std::string verdict, std::string reason) {
     return {false, std::move(verdict), std::move(reason)};
   }
+  static StageOutcome Broken(Error error) { return {.passed = false, .error = std::move(error)}; }
 };
 
 class Stage {

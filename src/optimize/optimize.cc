@@ -189,7 +189,9 @@ Result<OptimizeResult> Optimization::Conclude(EvolutionReport report) {
   // Who was chosen among many by the same data may fit these data by chance.
   if (report.ended_by != "stopped") {
     for (const ArchivedCandidate* each : verified) {
-      KS_TRY(Verdict verdict, VerifyWhole(subject_, workshop_, each->source, RandomSeed()));
+      // PyTorch's own draws stay (see VerifyOptions::seed), all others are new.
+      const uint64_t seed = (subject_.verify_seed >> 32 << 32) | (RandomSeed() & 0xffffffff);
+      KS_TRY(Verdict verdict, VerifyWhole(subject_, workshop_, each->source, seed));
       if (verdict.kind == VerdictKind::kVerified) {
         result.best = *each;
         result.confirmed = std::move(verdict);

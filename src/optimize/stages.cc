@@ -31,20 +31,26 @@ json FindingJson(const std::string& kind, const std::string& message, const Sour
   return finding;
 }
 
-// An error of ours or of the machine is no candidate's fault, so it never refutes.
-StageOutcome Failure(ArchivedCandidate& candidate, const Error& error) {
-  const Diagnostic& first = error.diagnostics().front();
-  const bool own = error.kind() == ErrorKind::kInvalidInput && !first.where.file.empty();
-  const char* kind = own                                       ? "compile_error"
-                     : error.kind() == ErrorKind::kUnsupported ? "unsupported"
-                     : error.kind() == ErrorKind::kTimeout     ? "timeout"
-                                                               : "error";
-  for (const Diagnostic& each : error.diagnostics()) {
-    candidate.findings.push_back(FindingJson(kind, each.message, each.where));
+// What a stage could not do. The candidate is at fault only where the compiler names a line of it
+// or takes forever; a missing tool or a PyTorch that does not answer ends the run, which can go on.
+StageOutcome Failure(ArchivedCandidate& candidate, const Error& error, bool compiling = false) {
+  const ErrorKind kind = error.kind();
+  if (kind == ErrorKind::kMissingTool || kind == ErrorKind::kInternal ||
+      (kind == ErrorKind::kTimeout && !compiling)) {
+    return StageOutcome::Broken(error);
   }
-  return StageOutcome::Reject(own                                       ? "refuted"
-                              : error.kind() == ErrorKind::kUnsupported ? "unsupported"
-                                                                        : "inconclusive",
+  const bool own =
+      kind == ErrorKind::kInvalidInput && !error.diagnostics().front().where.file.empty();
+  const char* name = own                               ? "compile_error"
+                     : kind == ErrorKind::kUnsupported ? "unsupported"
+                     : kind == ErrorKind::kTimeout     ? "timeout"
+                                                       : "error";
+  for (const Diagnostic& each : error.diagnostics()) {
+    candidate.findings.push_back(FindingJson(name, each.message, each.where));
+  }
+  return StageOutcome::Reject(own                               ? "refuted"
+                              : kind == ErrorKind::kUnsupported ? "unsupported"
+                                                                : "inconclusive",
                               error.message());
 }
 
@@ -57,6 +63,27 @@ StageOutcome FromVerdict(ArchivedCandidate& candidate, const Verdict& verdict) {
                               deciding == nullptr
                                   ? std::string(Name(verdict.kind))
                                   : fmt::format("{}: {}", deciding->kind, deciding->message));
+}
+
+// The plan's text with kernels named by their place in the module: two files that differ in names
+// alone are the same candidate.
+std::string PlanWithoutNames(Plan plan, const std::string& ptx) {
+  for (std::vector<PlanStep>* steps : {&plan.preparation, &plan.steps}) {
+    for (PlanStep& step : *steps) {
+      step.site = 0;  // an address of the host code
+      auto* launch = std::get_if<LaunchStep>(&step.action);
+      if (launch == nullptr) continue;
+      // Where the name stands tells how many entries come before it.
+      const size_t at = ptx.find(launch->kernel + "(");
+      size_t number = 0;
+      for (size_t entry = ptx.find(".entry "); entry != std::string::npos && entry < at;
+           entry = ptx.find(".entry ", entry + 1)) {
+        ++number;
+      }
+      if (at != std::string::npos) launch->kernel = fmt::format("kernel{}", number);
+    }
+  }
+  return FormatPlan(plan);
 }
 
 class OptimizeStage : public Stage {
@@ -87,7 +114,7 @@ class CompileCandidate : public OptimizeStage {
     Result<Workshop::Lease> bench = workshop_.Take();
     if (!bench.ok()) return Failure(candidate, bench.error());
     Result<CompiledCandidate> compiled = (*bench)->compiler->Compile(traced->file, {});
-    if (!compiled.ok()) return Failure(candidate, compiled.error());
+    if (!compiled.ok()) return Failure(candidate, compiled.error(), /*compiling=*/true);
     traced->timed.candidate = *std::move(compiled);
     traced->timed.call = subject_.timed;
     // Two shapes: the same kernels may be launched alike at one and not at the other.
@@ -99,7 +126,7 @@ class CompileCandidate : public OptimizeStage {
       if (!outcome.ok()) return Failure(candidate, outcome.error());
       if (!outcome->plan) return NoPlan(candidate, *outcome);
       traced->timed.plan = *std::move(outcome->plan);
-      host += FormatPlan(traced->timed.plan);
+      host += PlanWithoutNames(traced->timed.plan, traced->timed.candidate.ptx);
     }
     candidate.ptx_hash = CandidateIdentity(traced->timed.candidate.ptx, host);
     artifact = std::move(traced);

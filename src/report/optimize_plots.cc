@@ -37,8 +37,11 @@ std::string Line(double x1, double y1, double x2, double y2, const char* colour,
 
 std::string Text(double x, double y, const std::string& text, const char* anchor = "start",
                  const char* kind = "") {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"{}\">{}</text>\n",
-                     x, y, anchor, kind, EscapeHtml(text));
+  // With a rim of the paper's colour, so that lines behind it do not cross it out.
+  return fmt::format(
+      "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" class=\"{}\" paint-order=\"stroke\" "
+      "stroke=\"var(--paper)\" stroke-width=\"4\">{}</text>\n",
+      x, y, anchor, kind, EscapeHtml(text));
 }
 
 std::string Dot(double x, double y, double radius, const char* colour, const std::string& title,
@@ -180,7 +183,7 @@ class Lineage {
 }  // namespace
 
 std::string ProgressPlot(const OptimizePage& page) {
-  double low = page.floor_seconds > 0 ? page.floor_seconds : 1;
+  double low = page.eager_seconds > 0 ? page.eager_seconds : 1;
   double high = page.eager_seconds;
   int64_t last = 1;
   for (const ArchivedCandidate& each : page.candidates) {
@@ -189,6 +192,10 @@ std::string ProgressPlot(const OptimizePage& page) {
     low = std::min(low, *each.time_ns * 1e-9);
     high = std::max(high, *each.time_ns * 1e-9);
   }
+  // A floor far below everything (a task that is mostly launches) would squeeze what there is to
+  // see.
+  const bool floor_fits = page.floor_seconds > low / 4;
+  if (floor_fits) low = std::min(low, page.floor_seconds);
   const double bottom = kHeight - kBottom;
   const LogScale y(low, high, bottom - 14, kTop);
   const auto x = [&](int64_t number) {
@@ -208,7 +215,14 @@ std::string ProgressPlot(const OptimizePage& page) {
                     fmt::format("{} {}", name, FormatSeconds(seconds)), "end");
   };
   level(page.eager_seconds, "PyTorch eager", "var(--other)");
-  level(page.floor_seconds, "floor, without launches", "var(--warn)");
+  if (floor_fits) {
+    level(page.floor_seconds, "floor, without launches", "var(--warn)");
+  } else if (page.floor_seconds > 0) {
+    content += Text(
+        kWidth - kRight - 4, bottom - 14,
+        fmt::format("floor, without launches: {}, far below", FormatSeconds(page.floor_seconds)),
+        "end", "soft");
+  }
   std::string path;
   double best = 0;
   for (const ArchivedCandidate& each : page.candidates) {
