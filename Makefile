@@ -16,7 +16,7 @@ run: build
 	@echo
 	@echo "From PyTorch to CUDA, and faster (some minutes):"
 	rm -rf $(BUILD)/run
-	$(BUILD)/kernelsmith optimize layernorm --candidates 24 --minutes 3 --seed 1 --output $(BUILD)/run
+	$(BUILD)/kernelsmith optimize softmax --candidates 24 --minutes 3 --seed 1 --output $(BUILD)/run
 
 # Sets up, builds, and runs every test. CI runs exactly this.
 test: build

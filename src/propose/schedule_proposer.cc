@@ -31,6 +31,10 @@ constexpr double kNeighbour = 0.6;
 constexpr double kLeastWeight = 0.15;
 constexpr double kUnplacedWeight = 0.5;
 
+bool HasGenes(const ArchivedCandidate& candidate) {
+  return candidate.genes.is_object() && candidate.genes.contains("genes");
+}
+
 bool IsKnown(const ProposalRequest& request, const std::string& source) {
   return request.known_sources != nullptr && request.known_sources->contains(Sha256(source));
 }
@@ -174,7 +178,7 @@ Schedule Complete(const ScheduleSpace& space, Schedule schedule) {
 
 Schedule ScheduleOf(const ScheduleSpace& space, const ArchivedCandidate& candidate) {
   Schedule schedule;
-  if (candidate.genes.is_object() && candidate.genes.contains("genes")) {
+  if (HasGenes(candidate)) {
     Result<Schedule> parsed = codegen::ParseSchedule(candidate.genes.dump(), "the archive");
     if (parsed.ok()) schedule = *std::move(parsed);
   }
@@ -219,14 +223,21 @@ Result<Proposal> RandomScheduleProposer::Propose(const ProposalRequest& request,
 }
 
 Result<Proposal> MutateScheduleProposer::Propose(const ProposalRequest& request, Rng& rng) {
-  const ArchivedCandidate& parent = *request.parents.back();  // the fastest
-  const Schedule base = ScheduleOf(space_, parent);
-  const bool crossover = request.parents.size() > 1;
+  // Parents by others, a model's for example, have no genes to change.
+  KS_TRY(const std::string first, space_.emit({}));
+  std::vector<const ArchivedCandidate*> parents;
+  for (const ArchivedCandidate* each : request.parents) {
+    if (HasGenes(*each) || each->source == first) parents.push_back(each);
+  }
+  const bool foreign = parents.empty();
+  const ArchivedCandidate& parent = foreign ? *request.parents.back() : *parents.back();
+  const Schedule base = foreign ? Complete(space_, {}) : ScheduleOf(space_, parent);
+  const bool crossover = parents.size() > 1;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Schedule child = base;
     int changes = attempt / kPatience;
     if (crossover) {
-      child = Crossed(space_, base, ScheduleOf(space_, *request.parents.front()), rng);
+      child = Crossed(space_, base, ScheduleOf(space_, *parents.front()), rng);
       // The first attempts may be a pure crossing.
       if (rng.Uniform() < 0.5) ++changes;
     } else if (rng.Uniform() < kRedraw) {
@@ -240,7 +251,11 @@ Result<Proposal> MutateScheduleProposer::Propose(const ProposalRequest& request,
     if (source == parent.source || IsKnown(request, source)) continue;
     const std::string what = Difference(base, child);
     return MakeProposal(child, std::move(source),
-                        crossover ? fmt::format("crossed: {}", what) : what);
+                        crossover ? fmt::format("crossed: {}", what)
+                        : foreign ? fmt::format("its parent has no genes; from the first "
+                                                "translation: {}",
+                                                what)
+                                  : what);
   }
   return NothingNew(" near these parents");
 }

@@ -155,5 +155,20 @@ TEST(ScheduleProposer, AChildOfTwoHasEachKernelFromOneOfThem) {
   EXPECT_GT(pure, 100);
 }
 
+TEST(ScheduleProposer, SaysSoWhereAParentHasNoGenes) {
+  const ScheduleSpace space = TwoKernels();
+  MutateScheduleProposer proposer(space);
+  ArchivedCandidate foreign;
+  foreign.source = "written by somebody";
+  const ArchivedCandidate own = Parent(space, {});
+  const ArchivedCandidate* alone[] = {&foreign};
+  const ArchivedCandidate* both[] = {&own, &foreign};
+  Rng rng(1);
+  EXPECT_THAT(proposer.Propose({.parents = alone}, rng)->note, HasSubstr("has no genes"));
+  const std::string note = proposer.Propose({.parents = both}, rng)->note;
+  EXPECT_EQ(note.find("crossed"), std::string::npos);
+  EXPECT_EQ(note.find("no genes"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kernelsmith
