@@ -10,7 +10,11 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/model_options.h"
 #include "cli/task_store.h"
+#include "propose/llm_proposer.h"
+#include "propose/llm_soft_stage.h"
+#include "propose/llm_task.h"
 #include "translate/translate.h"
 
 namespace kernelsmith {
@@ -32,6 +36,9 @@ struct Options {
   double minutes = 0;
   int jobs = 0;
   uint64_t blocks = 48;
+  ModelFlags model;
+  bool opinion = false;
+  double opinion_threshold = SoftStageOptions().threshold;
   // Which of the above the command line names: a resumed run has its own.
   std::vector<std::pair<const char*, CLI::Option*>> fixed;
 };
@@ -87,6 +94,7 @@ Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
   result.scratch = CacheFolder() / "optimize";
   result.budget.candidates = options.candidates;
   result.budget.seconds = 60 * options.minutes;
+  result.budget.dollars = options.model.money_budget;
   result.jobs = options.jobs > 0
                     ? options.jobs
                     : static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, 16U));
@@ -251,6 +259,32 @@ void Print(Session& session, const OptimizeOptions& options, const OptimizeSubje
   }
 }
 
+// What a language model adds to a run.
+struct ModelParts {
+  std::unique_ptr<OpenedModel> opened;
+  std::unique_ptr<LlmProposer> proposer;
+  Optimization::Filters filters;
+};
+
+Result<ModelParts> MakeModelParts(Session& session, const Options& options, const Task& task,
+                                  const OptimizeRequest& request, TaskStore& store) {
+  ModelParts parts;
+  KS_TRY(parts.opened, OpenModel(session, options.model));
+  KS_TRY(llm::KernelTask words,
+         KernelTaskOf(task, request.direction, request.dtype, store, session.files));
+  if (options.opinion) {
+    SoftStageOptions soft{.threshold = options.opinion_threshold};
+    soft.soft.ask = parts.opened->ask;
+    parts.filters.push_back(std::make_unique<SoftVerifierStage>(
+        *parts.opened->model, *parts.opened->prompts,
+        llm::SoftTask{words.name, words.direction, words.reference}, std::move(soft)));
+  }
+  parts.proposer =
+      std::make_unique<LlmProposer>(*parts.opened->model, *parts.opened->prompts, std::move(words),
+                                    *request.gpu, LlmProposerOptions{.ask = parts.opened->ask});
+  return parts;
+}
+
 Result<ExitCode> RunOptimize(Session& session, const Options& options) {
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   KS_TRY(const Task task, store.Load(options.task));
@@ -262,9 +296,19 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
                             .processes = session.processes,
                             .tools = session.tools,
                             .clock = session.clock};
+  if (options.opinion && options.model.model.empty()) {
+    return InvalidInput("--opinion needs --model");
+  }
+  ModelParts by_model;
+  std::vector<Proposer*> more;
+  if (!options.model.model.empty()) {
+    KS_TRY(by_model, MakeModelParts(session, options, task, optimize.request, store));
+    more.push_back(by_model.proposer.get());
+  }
   KS_TRY(const std::unique_ptr<Optimization> optimization,
-         options.resume ? Optimization::Resume(task, optimize, tools)
-                        : Optimization::Make(task, optimize, tools));
+         options.resume
+             ? Optimization::Resume(task, optimize, tools, more, std::move(by_model.filters))
+             : Optimization::Make(task, optimize, tools, more, std::move(by_model.filters)));
   Watcher watcher(session, optimize, *optimization);
   Result<OptimizeResult> ran = [&] {
     const StopOnInterrupt interrupt(*optimization);
@@ -281,6 +325,13 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
     session.PrintJson(document);
   } else {
     Print(session, optimize, optimization->subject(), result, written);
+    if (by_model.proposer) {
+      const std::string answers = by_model.proposer->answers().Text();
+      session.out << fmt::format(
+          "{}: {}{}\n", by_model.opened->model->Describe(),
+          SpentText(by_model.opened->budget->spent(), !options.model.prices.empty()),
+          answers.empty() ? "" : "; answers: " + answers);
+    }
   }
   return kExitOk;
 }
@@ -346,6 +397,14 @@ void AddOptimize(CLI::App& app, Session& session) {
   fixed("--start", command->add_option("--start", options->start,
                                        "A .cu file to begin with beside the first translation"));
   fixed("--blocks", command->add_option("--blocks", options->blocks, "Blocks of a launch to count"))
+      ->capture_default_str();
+  AddModelOptions(*command, options->model);
+  command->add_flag("--opinion", options->opinion,
+                    "Ask the model what it thinks of its own candidates before they are judged");
+  command
+      ->add_option("--opinion-threshold", options->opinion_threshold,
+                   "Score below which a candidate is dropped")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->callback([&session, options] {
     session.action = [&session, options] { return RunOptimize(session, *options); };

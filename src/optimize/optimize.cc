@@ -78,7 +78,8 @@ Result<OptimizeOptions> StoredOptions(const fs::path& output) {
 Result<std::unique_ptr<Optimization>> Optimization::Prepare(const Task& task,
                                                             const OptimizeOptions& options,
                                                             const OptimizeTools& tools,
-                                                            std::vector<Proposer*> more) {
+                                                            std::vector<Proposer*> more,
+                                                            Filters filters) {
   std::unique_ptr<Optimization> made(new Optimization(tools));
   made->options_ = options;
   const TaskDirection direction = options.request.direction;
@@ -108,6 +109,8 @@ Result<std::unique_ptr<Optimization>> Optimization::Prepare(const Task& task,
   for (const auto& each : made->own_) made->proposers_.push_back(each.get());
   made->proposers_.insert(made->proposers_.end(), more.begin(), more.end());
   made->cascade_ = MakeCascade(made->subject_, made->workshop_);
+  made->cascade_.insert(made->cascade_.begin() + 1, std::make_move_iterator(filters.begin()),
+                        std::make_move_iterator(filters.end()));
   KS_TRY(made->archive_, Archive::Open(ArchiveFile(options.output)));
   return made;
 }
@@ -115,14 +118,16 @@ Result<std::unique_ptr<Optimization>> Optimization::Prepare(const Task& task,
 Result<std::unique_ptr<Optimization>> Optimization::Make(const Task& task,
                                                          const OptimizeOptions& options,
                                                          const OptimizeTools& tools,
-                                                         std::vector<Proposer*> more) {
+                                                         std::vector<Proposer*> more,
+                                                         Filters filters) {
   // Before anything dear.
   if (StoredOptions(options.output).ok()) {
     return InvalidInput(
         fmt::format("{} has a run already: --resume goes on with it, another --output begins anew",
                     options.output.string()));
   }
-  KS_TRY(std::unique_ptr<Optimization> made, Prepare(task, options, tools, std::move(more)));
+  KS_TRY(std::unique_ptr<Optimization> made,
+         Prepare(task, options, tools, std::move(more), std::move(filters)));
   std::vector<std::string> initial;
   if (made->model_) {
     KS_TRY(std::string source, codegen::EmitCandidate(*made->model_));
@@ -141,9 +146,11 @@ Result<std::unique_ptr<Optimization>> Optimization::Make(const Task& task,
 Result<std::unique_ptr<Optimization>> Optimization::Resume(const Task& task,
                                                            const OptimizeOptions& options,
                                                            const OptimizeTools& tools,
-                                                           std::vector<Proposer*> more) {
+                                                           std::vector<Proposer*> more,
+                                                           Filters filters) {
   KS_RETURN_IF_ERROR(StoredOptions(options.output));
-  KS_TRY(std::unique_ptr<Optimization> made, Prepare(task, options, tools, std::move(more)));
+  KS_TRY(std::unique_ptr<Optimization> made,
+         Prepare(task, options, tools, std::move(more), std::move(filters)));
   KS_TRY(const ArchivedRun run, NewestRun(*made->archive_, options.output));
   const json now = ContextOf(options, made->subject_);
   for (const auto& [name, value] : run.options["context"].items()) {

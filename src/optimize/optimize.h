@@ -53,18 +53,23 @@ struct OptimizeResult {
 
 class Optimization {
  public:
+  // Stages that others bring: they stand behind the compiler.
+  using Filters = std::vector<std::unique_ptr<Stage>>;
+
   // A new run. An error if OUTPUT has one already. `more` proposers join the built-in ones; they
   // outlive the optimisation. `unsupported` if the task can't be translated and there is nothing
   // else to start with.
   static Result<std::unique_ptr<Optimization>> Make(const Task& task,
                                                     const OptimizeOptions& options,
                                                     const OptimizeTools& tools,
-                                                    std::vector<Proposer*> more = {});
+                                                    std::vector<Proposer*> more = {},
+                                                    Filters filters = {});
   // Goes on with the run in OUTPUT: all but budget and jobs must be as it was.
   static Result<std::unique_ptr<Optimization>> Resume(const Task& task,
                                                       const OptimizeOptions& options,
                                                       const OptimizeTools& tools,
-                                                      std::vector<Proposer*> more = {});
+                                                      std::vector<Proposer*> more = {},
+                                                      Filters filters = {});
   // An error if nothing was verified: it has the first candidate's reason.
   Result<OptimizeResult> Run(const std::function<void(const ArchivedCandidate&)>& watch);
   // May be called from a signal handler.
@@ -81,7 +86,8 @@ class Optimization {
   static Result<std::unique_ptr<Optimization>> Prepare(const Task& task,
                                                        const OptimizeOptions& options,
                                                        const OptimizeTools& tools,
-                                                       std::vector<Proposer*> more);
+                                                       std::vector<Proposer*> more,
+                                                       Filters filters);
   Evolution::Parts Parts() const { return {proposers_, cascade_, *archive_, tools_.clock}; }
   Result<OptimizeResult> Conclude(EvolutionReport report);
 
