@@ -33,7 +33,8 @@ class _Elements(TorchDispatchMode):
 
 
 def work_of(request, stage):
-    """Multiply-adds plus elements written by one forward call, on fake tensors."""
+    """Multiply-adds plus elements written by one forward call, on fake tensors, and the shapes of what
+    the call gets."""
     with FakeTensorMode(allow_non_fake_inputs=True), contextlib.ExitStack() as stack:
         task = open_task(request, stage)
         call = task.build()
@@ -43,7 +44,8 @@ def work_of(request, stage):
         stack.enter_context(plain_operators())
         with torch.no_grad():
             call.run(tensors)
-    return flops.get_total_flops() // 2 + elements.count + sum(t.numel() for t in tensors)
+    work = flops.get_total_flops() // 2 + elements.count + sum(t.numel() for t in tensors)
+    return work, [tuple(t.shape) for t in tensors]
 
 
 def _sizes(request, stage):
@@ -93,11 +95,22 @@ def _configuration(original, sizes, sides):
     return result
 
 
+def _steps(sizes, old):
+    """Smaller values of one size, the first that runs is taken. Sizes that differ stay different where
+    they can: a kernel that mistakes one for the other would be right where they are equal."""
+    half = sizes[old] // 2
+    apart = half
+    taken = {size for value, size in sizes.items() if value != old}
+    while apart in taken and apart > 4:
+        apart //= 2
+    return [apart, half] if apart not in taken and apart != half else [half]
+
+
 def reduce(request, stage):
     target = int(request["work"])
     sizes, sides = _sizes(request, stage)
     original = request.get("configuration")
-    before = work_of(request, stage)
+    before, shapes = work_of(request, stage)
     work = before
     stuck = set()
     for _ in range(MOST_STEPS):
@@ -105,17 +118,26 @@ def reduce(request, stage):
         if work <= target or not open_sizes:
             break
         old = max(open_sizes, key=lambda value: sizes[value])
-        trial = {**sizes, old: sizes[old] // 2}
-        configuration = _configuration(original, trial, sides)
-        try:
-            smaller = work_of({**request, "configuration": configuration}, stage)
-        except Exception:
+        step = None
+        for size in _steps(sizes, old):
+            trial = {**sizes, old: size}
+            configuration = _configuration(original, trial, sides)
+            try:
+                smaller, smaller_shapes = work_of({**request, "configuration": configuration}, stage)
+            except Exception:
+                continue
+            # A number that no tensor shows (groups, heads, the width of a pool) is no size but a part of
+            # the task: a candidate, which never sees it, has it in its code.
+            if smaller_shapes == shapes:
+                continue
+            # Not at any price: a shape of a few elements shows less than one with equal sizes.
+            if smaller < work and (smaller >= target // 8 or size == sizes[old] // 2):
+                step = trial, smaller, smaller_shapes
+                break
+        if step is None:
             stuck.add(old)
             continue
-        if smaller >= work:
-            stuck.add(old)
-            continue
-        sizes, work = trial, smaller
+        sizes, work, shapes = step
     if work > target:
         if work == before:
             raise invalid("the task can't be reduced: no smaller size runs")

@@ -21,6 +21,8 @@ import warnings
 
 # What is left of a task's own output in an error message.
 OUTPUT_TAIL = 2000
+# A busy machine extends a limit to at most so many times itself.
+MOST_PATIENCE = 9
 DEFAULT_SECONDS = 60.0
 DEFAULT_GIB = 8.0
 # Larger than this, parameters and inputs are made without data for an export.
@@ -210,9 +212,19 @@ def failure(kind, message, reaped=False):
     return {"ok": False, "error": error, "reaped": reaped}
 
 
+def waited_for_processor(pid):
+    """Seconds in which the process was ready to run and had no processor."""
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def listen(pid, reader, seconds, token):
     """The child's answer, or why there is none."""
-    deadline = time.monotonic() + seconds
+    start = time.monotonic()
+    deadline = start + seconds
     stage, buffer, status = "starting", b"", None
     while True:
         # Not end of file but the child's death ends the wait: a process it left behind may hold the pipe.
@@ -235,6 +247,9 @@ def listen(pid, reader, seconds, token):
                 return message
         if status is not None and not data:
             return failure("invalid_input", death(status, stage), reaped=True)
+        if time.monotonic() >= deadline:
+            # Time without a processor does not count, within reason.
+            deadline = start + seconds + min(waited_for_processor(pid), MOST_PATIENCE * seconds)
         if time.monotonic() >= deadline:
             return failure("timeout", f"no result within {seconds:g} s while {stage}", status is not None)
         if ready and not data:

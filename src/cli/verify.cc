@@ -189,7 +189,8 @@ void AddVerify(CLI::App& app, Session& session) {
                       "file");
   command->add_option("--corpus", options->corpus,
                       "Judge every case of a folder of tricks and compare with what is demanded");
-  command->add_option("--only", options->only, "Cases of the corpus whose folder/file contains this");
+  command->add_option("--only", options->only,
+                      "Cases of the corpus whose folder/file contains this (a,b: either)");
   command->callback([&session, options] {
     session.action = [&session, options] { return RunVerify(session, *options); };
   });

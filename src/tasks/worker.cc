@@ -84,7 +84,9 @@ Result<json> TaskWorker::Ask(json request) {
   const std::string line = request.dump(-1, ' ', true, json::error_handler_t::replace);
   for (int attempt = 0;; ++attempt) {
     if (process_ == nullptr || !process_->alive()) KS_RETURN_IF_ERROR(Start());
-    const Result<std::string> reply = process_->Ask(line, options_.timeout + kGrace);
+    // The bridge itself ends what takes too long, by a clock that stands while its task has no
+    // processor (worker.py: MOST_PATIENCE).
+    const Result<std::string> reply = process_->Ask(line, 10 * options_.timeout + kGrace);
     if (!reply.ok()) {
       process_.reset();
       if (attempt == 0 && reply.error().kind() != ErrorKind::kTimeout) continue;

@@ -90,11 +90,20 @@ Result<std::vector<CorpusRow>> ReadCorpus(const fs::path& folder, FileSystem& fi
   if (error)
     return InvalidInput(fmt::format("can't read {}: {}", folder.string(), error.message()));
   std::sort(folders.begin(), folders.end());
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin <= only.size();) {
+    const size_t comma = std::min(only.find(',', begin), only.size());
+    words.push_back(only.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
   std::vector<CorpusRow> rows;
   for (const fs::path& each : folders) {
     const fs::path file = each / "row.json";
     const auto wanted = [&](const std::string& name) {
-      return (each.filename().string() + "/" + name).find(only) != std::string::npos;
+      const std::string path = each.filename().string() + "/" + name;
+      return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        return path.find(word) != std::string::npos;
+      });
     };
     KS_TRY(const std::string text, files.Read(file));
     KS_TRY(const json document, ParseJson(text, file.string()));

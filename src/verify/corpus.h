@@ -50,7 +50,8 @@ struct CorpusResult {
   bool passed() const { return problem.empty(); }
 };
 
-// Sorted by row. `only`: cases whose "folder/file" contains it; empty: all.
+// Sorted by row. `only`: cases whose "folder/file" contains it, or one of several words with commas
+// between them; empty: all.
 Result<std::vector<CorpusRow>> ReadCorpus(const std::filesystem::path& folder, FileSystem& files,
                                           const std::string& only = "");
 

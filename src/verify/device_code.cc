@@ -85,8 +85,9 @@ DeviceCode ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& 
     if (!counts || line.starts_with("//")) continue;
     NoteArithmetic(OpcodeOf(line), &precision);
     if (Contains(OpcodeOf(line), "L2::evict_last")) cache_policy.insert("L2::evict_last");
+    // %envreg1 and 2 are where a grid barrier's memory is: every cooperative kernel reads them.
     for (const char* name : {"%clock64", "%clock_hi", "%clock", "%globaltimer", "%smid", "%nsmid",
-                             "%warpid", "%gridid", "%envreg"}) {
+                             "%warpid", "%gridid"}) {
       if (!Contains(line, name)) continue;
       environment.insert(name);
       break;

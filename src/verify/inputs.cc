@@ -18,8 +18,9 @@ constexpr Recipe kRecipes[] = {
     {"rows", false, "constant rows"},
     {"ties", false, "few different values"},
     {"shifted", false, "a mean of four times the spread"},
+    {"signed", false, "both signs, where the task draws no negative values"},
     {"large", true, "a thousand times the task's size"},
-    {"offset", true, "a mean of a thousand times the spread"},
+    {"offset", true, "rows with a mean of a thousand times the spread, of either sign"},
     {"tiny", true, "near the smallest normal numbers"},
     {"outliers", true, "single elements a million times the task's size"},
 };
@@ -108,6 +109,16 @@ void Shift(HostTensor& tensor, double by, const Domain& domain) {
   for (int64_t i = 0; i < tensor.count(); ++i) Put(tensor, i, tensor.at(i) + by, domain);
 }
 
+// Every other row up, the others down: a maximum that starts at 0 is right for one sign.
+void ShiftRows(HostTensor& tensor, double by, const Domain& domain, Rng& rng) {
+  if (domain.unit && !domain.constant) return;
+  const int64_t row = tensor.shape.empty() ? 1 : std::max<int64_t>(tensor.shape.back(), 1);
+  by *= Sign(rng);
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    Put(tensor, i, tensor.at(i) + (i / row % 2 == 0 ? by : -by), domain);
+  }
+}
+
 // Few enough to be single elements, enough that each of several blocks has a chance to see one.
 int64_t Singles(int64_t count) { return std::clamp<int64_t>(count / 64, 1, 32); }
 
@@ -131,6 +142,21 @@ void MakeRows(HostTensor& tensor, const Domain& domain, Rng& rng) {
   }
 }
 
+bool HidesSigns(const Domain& domain) {
+  return domain.non_negative && !domain.fixed && !domain.constant;
+}
+
+// torch.rand hides what is done to negative values and beyond 1 (ReLU, clamps, a maximum that
+// starts at 0).
+void MakeSigned(HostTensor& tensor, const Domain& domain, Rng& rng) {
+  if (!HidesSigns(domain)) return;
+  const double factor = domain.unit ? 8 : 1;
+  const double largest = tensor.dtype == DType::kFloat16 ? 65504.0 : 3e38;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    tensor.set(i, Sign(rng) * std::min(factor * tensor.at(i), largest));
+  }
+}
+
 void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
   if (domain.constant && recipe != "zeros") Vary(tensor, domain, rng);
   if (recipe == "redrawn") return Permute(tensor, rng);
@@ -147,8 +173,9 @@ void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rn
     return;
   }
   if (recipe == "shifted") return Shift(tensor, Sign(rng) * 4 * domain.spread, domain);
+  if (recipe == "signed") return MakeSigned(tensor, domain, rng);
   if (recipe == "large") return Scale(tensor, 0x1p10, domain);
-  if (recipe == "offset") return Shift(tensor, 1024 * domain.spread, domain);
+  if (recipe == "offset") return ShiftRows(tensor, 1024 * domain.spread, domain, rng);
   if (recipe == "tiny") return Scale(tensor, 0x1p-100, domain);
   if (recipe == "outliers") return ChangeSingles(tensor, 5e5, 1e6, domain, rng);
 }
@@ -162,6 +189,15 @@ const Recipe* FindRecipe(std::string_view name) {
     if (recipe.name == name) return &recipe;
   }
   return nullptr;
+}
+
+bool Applies(const Recipe& recipe, const TensorMap& base, const std::vector<InputTensor>& tensors) {
+  if (recipe.name != "signed") return true;
+  return std::any_of(tensors.begin(), tensors.end(), [&](const InputTensor& input) {
+    const auto found = base.find(input.name);
+    return found != base.end() && !input.fixed && IsFloat(found->second.dtype) &&
+           HidesSigns(DomainOf(found->second));
+  });
 }
 
 TensorMap MakeInputs(const Recipe& recipe, const TensorMap& base,

@@ -2,8 +2,10 @@
 // scales, made from a draw of the task and a secret seed.
 //
 // Every recipe keeps to the domain that the draw shows: what is never negative stays so,
-// probabilities stay probabilities, masks stay masks, indices stay valid. Where PyTorch itself has
-// no finite answer, a recipe says nothing about the candidate, and the caller drops it.
+// probabilities stay probabilities, masks stay masks, indices stay valid. Only "signed" asks about
+// the other sign, which a kernel for torch.rand alone could leave out. Where PyTorch itself has no
+// finite answer (a root, a logarithm), a recipe says nothing about the candidate, and the caller
+// drops it.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +37,9 @@ struct InputTensor {
   std::string name;
   bool fixed = false;  // must stay as it is (a mask, say, or an argument that the caller knows)
 };
+
+// False: the recipe would leave these tensors as they are.
+bool Applies(const Recipe& recipe, const TensorMap& base, const std::vector<InputTensor>& tensors);
 
 // `base` has the task's own values of all `tensors`; the result has the same tensors, changed.
 // Integer tensors are only ever permuted, and only if `permute_integers`.

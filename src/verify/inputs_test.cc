@@ -41,6 +41,10 @@ TEST(Inputs, RecipesDoWhatTheySay) {
   EXPECT_GE(changed, 1);
   EXPECT_LE(changed, 2);
   EXPECT_EQ(Make("large", base).at(3), base.at(3) * 1024);
+  const HostTensor offset = Make("offset", base);
+  EXPECT_GT(std::abs(offset.at(0)), 500);
+  EXPECT_LT(offset.at(0) * offset.at(16), 0);  // neighbouring rows
+  EXPECT_GT(offset.at(0) * offset.at(15), 0);
 }
 
 TEST(Inputs, ConstantTensorsAreVariedAndStayPositive) {
@@ -69,9 +73,30 @@ TEST(Inputs, TheDomainOfTheDrawIsKept) {
     EXPECT_EQ(Make(name.c_str(), probabilities).bytes, probabilities.bytes) << name;
     EXPECT_EQ(Make(name.c_str(), mask).bytes, mask.bytes) << name;
     EXPECT_EQ(Make(name.c_str(), additive).bytes, additive.bytes) << name;
+    if (name == "signed") continue;
     const HostTensor still = Make(name.c_str(), positive);
     for (int64_t i = 0; i < 64; ++i) EXPECT_GE(still.at(i), 0) << name;
   }
+}
+
+TEST(Inputs, BothSignsWhereTheDrawHasOne) {
+  HostTensor uniform = MakeHostTensor(DType::kFloat32, {64});
+  Rng rng(2);
+  for (int64_t i = 0; i < 64; ++i) uniform.set(i, rng.Uniform());
+  const Recipe& recipe = *FindRecipe("signed");
+  EXPECT_TRUE(Applies(recipe, {{"x", uniform}}, {{.name = "x"}}));
+  EXPECT_FALSE(Applies(recipe, {{"x", Normals({64})}}, {{.name = "x"}}));
+  EXPECT_TRUE(Applies(*FindRecipe("rows"), {{"x", Normals({64})}}, {{.name = "x"}}));
+  const HostTensor made = Make("signed", uniform);
+  int negative = 0;
+  double largest = 0;
+  for (int64_t i = 0; i < 64; ++i) {
+    negative += made.at(i) < 0;
+    largest = std::max(largest, std::abs(made.at(i)));
+  }
+  EXPECT_GT(negative, 16);
+  EXPECT_LT(negative, 48);
+  EXPECT_GT(largest, 3);  // where HardSigmoid and its like are flat
 }
 
 }  // namespace

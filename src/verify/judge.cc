@@ -93,7 +93,7 @@ class CaseJudge {
     const bool sure = fault.kind != vgpu::FaultKind::kNoProgress;
     Object(sure ? VerdictKind::kRefuted : VerdictKind::kInconclusive,
            {.kind = Word(vgpu::FaultKindName(fault.kind)),
-            .message = fault.message,
+            .message = FaultText(fault),
             .where = fault.source.file.empty() ? fault.ptx : fault.source,
             .counterexample = Example()});
   }

@@ -12,6 +12,7 @@
 #include "field/symbolic.h"
 #include "graph/evaluate.h"
 #include "graph/witness.h"
+#include "verify/work.h"
 
 namespace kernelsmith {
 namespace {
@@ -164,12 +165,18 @@ OutputReference ExpectedOutput::Reference(double epsilon) const {
           .magnitude = magnitude,
           .row = shape.empty() ? 0 : static_cast<size_t>(shape.back()),
           .epsilon = IsFloat(dtype) ? std::max(UnitRoundoff(dtype), epsilon) : 0,
-          .smallest = Smallest(dtype)};
+          .smallest = Smallest(dtype),
+          .sum_length = static_cast<double>(sum_length),
+          // Sums of half precision numbers are kept in float32.
+          .sum_epsilon = dtype == DType::kFloat64 ? UnitRoundoff(dtype)
+                         : IsFloat(dtype)         ? UnitRoundoff(DType::kFloat32)
+                                                  : 0};
 }
 
 Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const CaseTensors& values,
                                                     const std::vector<std::string>& names) {
   std::map<std::string, std::vector<double>> magnitudes = Magnitudes(graph, values.values);
+  const auto sum_length = static_cast<int64_t>(LongestSum(graph));
   std::vector<ExpectedOutput> outputs;
   for (const std::string& name : names) {
     const auto torch = values.values.find(name);
@@ -182,7 +189,8 @@ Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const Ca
                           .shape = torch->second.shape,
                           .exact = Elements(exact->second),
                           .torch = Elements(torch->second),
-                          .magnitude = std::move(magnitudes[name])};
+                          .magnitude = std::move(magnitudes[name]),
+                          .sum_length = sum_length};
     if (output.exact.size() != output.torch.size()) {
       return InternalError(fmt::format("the bridge gave two sizes for '{}'", name));
     }

@@ -19,6 +19,7 @@ struct ExpectedOutput {
   std::vector<double> exact;
   std::vector<double> torch;
   std::vector<double> magnitude;
+  int64_t sum_length = 1;  // terms of the graph's longest sum
 
   // `epsilon`: of the precision that is allowed; 0: the dtype's own.
   OutputReference Reference(double epsilon = 0) const;

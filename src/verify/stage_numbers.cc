@@ -144,6 +144,7 @@ Status Structured(Verification& verification,
       // Harsh ones everywhere would cost time and show nothing more.
       if (recipe.harsh && round > 0) continue;
       if (cost > left && (round > 0 || jobs.size() >= 4)) continue;
+      if (!Applies(recipe, subject->seen.values, verification.Inputs(*subject))) continue;
       const std::string inputs(recipe.name);
       KS_TRY(std::optional<Case> sample,
              verification.MakeCase(*subject, inputs,

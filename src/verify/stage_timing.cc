@@ -251,14 +251,15 @@ class TimingJudge {
   bool Failed(const RunOutcome& run) {
     if (!run.failure) return false;
     const auto& fault = run.failure->fault;
-    verification_.Add(
-        fault && fault->kind == vgpu::FaultKind::kNoProgress ? VerdictKind::kInconclusive
-                                                             : VerdictKind::kRefuted,
-        {.kind = fault ? Word(vgpu::FaultKindName(fault->kind)) : "launch_error",
-         .message = fmt::format("at the timing shape {}: {}", Shape(), run.failure->message),
-         .where = !fault                       ? SourceLocation{}
-                  : fault->source.file.empty() ? fault->ptx
-                                               : fault->source});
+    verification_.Add(fault && fault->kind == vgpu::FaultKind::kNoProgress
+                          ? VerdictKind::kInconclusive
+                          : VerdictKind::kRefuted,
+                      {.kind = fault ? Word(vgpu::FaultKindName(fault->kind)) : "launch_error",
+                       .message = fmt::format("at the timing shape {}: {}", Shape(),
+                                              fault ? FaultText(*fault) : run.failure->message),
+                       .where = !fault                       ? SourceLocation{}
+                                : fault->source.file.empty() ? fault->ptx
+                                                             : fault->source});
     return true;
   }
 
@@ -356,9 +357,15 @@ Status TimingStage(Verification& verification) {
     subject.task = *std::move(graph);
   };
   std::vector<TaskRequest> requests;
-  for (const TaskConfiguration& each :
-       verification.task.Configurations(verification.options.direction)) {
-    if (each.group != "timing") continue;
+  const auto& all = verification.task.Configurations(verification.options.direction);
+  // A task without timing shapes is timed as it is. If that was too large to be judged, a smaller
+  // shape was, and larger ones may go ways that it does not.
+  const bool without =
+      std::none_of(all.begin(), all.end(), [](const auto& each) { return each.group == "timing"; });
+  const bool reduced_first =
+      verification.subjects[0]->request.configuration.values != all.front().values;
+  for (const TaskConfiguration& each : all) {
+    if (each.group != "timing" && !(without && reduced_first && requests.empty())) continue;
     requests.push_back({.direction = verification.options.direction,
                         .configuration = each,
                         .dtype = verification.options.dtype});

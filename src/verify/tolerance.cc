@@ -42,6 +42,9 @@ std::vector<double> ErrorScales(const OutputReference& reference) {
       for (size_t i = begin; i < begin + row; ++i) scales[i] = std::max(scales[i], rms);
     }
   }
+  const double usual = RmsError(reference.exact, std::vector<double>(count));
+  const double serial =
+      kSerialFactor * reference.sum_epsilon * std::sqrt(std::max(reference.sum_length, 1.0));
   for (size_t i = 0; i < count; ++i) {
     // The exact value is a lower bound of the magnitude, and its only stand-in where there is none.
     double magnitude = std::abs(reference.exact[i]);
@@ -50,6 +53,9 @@ std::vector<double> ErrorScales(const OutputReference& reference) {
     }
     if (!std::isfinite(magnitude)) continue;
     scales[i] = std::max(scales[i], kMagnitudeFactor * reference.epsilon * magnitude);
+    // A small result may be the difference of larger sums, but of none beyond its magnitude.
+    const double summed = std::max(std::abs(reference.exact[i]), std::min(magnitude, usual));
+    scales[i] = std::max(scales[i], serial * summed);
   }
   return scales;
 }

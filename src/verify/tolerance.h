@@ -3,7 +3,9 @@
 // the same task:
 //
 //   scale = max(RMS of PyTorch's error over the tensor, the same over the element's row,
-//               c * eps * (the graph evaluated on absolute values), the smallest step of the dtype)
+//               c * eps * (the graph evaluated on absolute values),
+//               d * eps * sqrt(terms of the longest sum) * |result|, the smallest step of the
+//               dtype)
 //
 // An element is wrong when its error is more than kLimit scales.
 #pragma once
@@ -25,6 +27,8 @@ struct OutputReference {
   size_t row = 0;                     // length of the last axis; 0: no rows
   double epsilon = 0;                 // half a unit in the last place of 1 in the task's dtype
   double smallest = 0;                // smallest positive value of the dtype
+  double sum_length = 1;              // terms of the longest sum that the output comes from
+  double sum_epsilon = 0;             // half a unit in the last place of 1 in what sums are kept in
 };
 
 // 16 scales: a serial float32 dot product of 4096 terms is at 8 beside a pairwise one, TF32 above
@@ -33,6 +37,12 @@ inline constexpr double kLimit = 16;
 // The magnitude's term matters where PyTorch happens to be very exact (pairwise sums): without it a
 // serial sum would be at 33 scales there.
 inline constexpr double kMagnitudeFactor = 1.0 / 4;
+
+// A serial sum of n numbers of one sign is off by 0.24 * sqrt(n) * eps of itself (RMS: each partial
+// sum is rounded), and PyTorch, which sums in double or pairwise on the CPU, says nothing of that.
+// With half of it for a scale such a sum has room for eight times its usual error. Sums of numbers
+// of both signs are smaller than their magnitude, so lower precision does not fit there either.
+inline constexpr double kSerialFactor = 0.12;
 
 // One scale for each element.
 std::vector<double> ErrorScales(const OutputReference& reference);

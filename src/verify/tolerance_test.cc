@@ -60,7 +60,9 @@ struct DotProducts {
             .magnitude = magnitude,
             .row = 0,
             .epsilon = kEpsilon,
-            .smallest = kSmallest};
+            .smallest = kSmallest,
+            .sum_length = 4096,
+            .sum_epsilon = kEpsilon};
   }
   std::vector<double> exact, magnitude, torch, serial, tf32;
 };
@@ -73,6 +75,42 @@ TEST(Tolerance, HonestSumsPassAndLowerPrecisionDoesNot) {
   const NumericComparison tf32 = CompareNumbers(dots.tf32, dots.Reference());
   EXPECT_FALSE(tf32.passed());
   EXPECT_GT(tf32.worst, 200);
+}
+
+// Running sums and atomic additions of positive numbers, one after the other: PyTorch's own result
+// on the CPU is rounded once.
+TEST(Tolerance, LongSerialSumsOfOneSignPass) {
+  constexpr int kTerms = 4096;
+  Rng rng(12);
+  std::vector<double> exact, torch, serial, lossy;
+  for (int i = 0; i < 300; ++i) {
+    double sum = 0;
+    float serial_sum = 0;
+    float lossy_sum = 0;
+    for (int k = 0; k < kTerms; ++k) {
+      const auto x = static_cast<float>(rng.Uniform());
+      sum += x;
+      serial_sum += x;
+      if (k > 0) lossy_sum += x;
+    }
+    exact.push_back(sum);
+    torch.push_back(static_cast<float>(sum));
+    serial.push_back(serial_sum);
+    lossy.push_back(lossy_sum);
+  }
+  OutputReference reference{.exact = exact,
+                            .torch = torch,
+                            .magnitude = exact,
+                            .epsilon = kEpsilon,
+                            .smallest = kSmallest,
+                            .sum_length = 1,
+                            .sum_epsilon = kEpsilon};
+  EXPECT_FALSE(CompareNumbers(serial, reference).passed());  // what the length is needed for
+  reference.sum_length = kTerms;
+  const NumericComparison passing = CompareNumbers(serial, reference);
+  EXPECT_TRUE(passing.passed()) << passing.worst;
+  EXPECT_GT(passing.worst, 4);                              // no more room than it needs
+  EXPECT_FALSE(CompareNumbers(lossy, reference).passed());  // one term of 4096 is missing
 }
 
 TEST(Tolerance, ZerosFailOnTinyOutputs) {

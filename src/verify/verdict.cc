@@ -135,6 +135,7 @@ json ToJson(const Verdict& verdict) {
           {"direction", verdict.direction},
           {"dtype", verdict.dtype},
           {"candidate", verdict.candidate},
+          {"call", verdict.call},
           {"candidate_sha256", verdict.candidate_hash},
           {"findings", std::move(findings)},
           {"stages", std::move(stages)},

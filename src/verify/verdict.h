@@ -105,6 +105,7 @@ struct Verdict {
   std::string direction;
   std::string dtype;
   std::string candidate;
+  std::string call;            // how the candidate is called, with the quick shape's sizes
   std::string candidate_hash;  // of its text: a replay says if it has changed since
   std::vector<Finding> findings;
   std::vector<StageReport> stages;

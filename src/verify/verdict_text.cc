@@ -79,6 +79,10 @@ std::string ToText(const Verdict& verdict, bool color) {
   for (const Finding& finding : verdict.findings) {
     if (finding.weight == Weight::kNote) text += "  note: " + Text(finding);
   }
+  // Arguments in another order than the task's look like every other error.
+  if (verdict.kind != VerdictKind::kVerified && !verdict.call.empty()) {
+    text += fmt::format("  called as {}\n", EscapeForTerminal(verdict.call));
+  }
   const Proof& proof = verdict.proof;
   if (verdict.kind == VerdictKind::kVerified && !proof.numbers.empty()) {
     text += Numbers(proof);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "support/rng.h"
+#include "tasks/signature.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
 #include "verify/arguments.h"
@@ -125,6 +126,8 @@ void Verification::Add(VerdictKind kind, Finding finding) {
 void Verification::Tell(Finding finding, Weight weight) {
   finding.weight = weight;
   finding.stage = stage;
+  // Compiled code is kept by content: its lines may name the file that had this content first.
+  if (finding.where.file.ends_with(".cu")) finding.where.file = candidate.string();
   // One defect shows at many shapes; it is told once.
   for (const Finding& known : verdict.findings) {
     if (known.kind == finding.kind && known.weight == weight &&
@@ -133,6 +136,17 @@ void Verification::Tell(Finding finding, Weight weight) {
     }
   }
   verdict.findings.push_back(std::move(finding));
+}
+
+std::string FaultText(const vgpu::Fault& fault) {
+  // The engine's sentence goes on with the kernel's mangled name and the place in the PTX, and that
+  // of a kernel without progress with every warp's place.
+  std::string what = fault.message.substr(0, fault.message.rfind(" in kernel "));
+  what = what.substr(0, what.find("; warp 0: "));
+  if (fault.kernel.empty()) return what;
+  return fmt::format("{}; kernel {}, block ({}, {}, {}), thread ({}, {}, {})", what,
+                     KernelName(fault.kernel), fault.block.x, fault.block.y, fault.block.z,
+                     fault.thread.x, fault.thread.y, fault.thread.z);
 }
 
 uint64_t Verification::Secret(uint64_t stream) const {
@@ -176,6 +190,9 @@ Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest re
   auto subject = std::make_unique<TracedShape>();
   subject->request = std::move(request);
   KS_TRY(subject->task, tools.tasks.Export(task, subject->request));
+  if (verdict.call.empty()) {
+    verdict.call = fmt::format("{}({})", Name(options.direction), Describe(subject->task));
+  }
   KS_TRY(subject->graph, ReadGraph(subject->task.file));
   subject->work = GraphWork(subject->graph);
   // A shape for timing is large, and PyTorch and src/graph agree on the first one: no need to ask.

@@ -123,6 +123,8 @@ class Verification {
 
 // The name in the source: without the namespace and parameters that the mangled name carries.
 std::string KernelName(const std::string& mangled);
+// What went wrong and in which thread; the line is the finding's own.
+std::string FaultText(const vgpu::Fault& fault);
 std::vector<int64_t> IndexOf(size_t flat, const Shape& shape);
 // "illegal address" as a word for programs: illegal_address.
 std::string Word(std::string text);

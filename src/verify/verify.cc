@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <cctype>
+
+#include "compile/source_style.h"
 #include "verify/first_look.h"
 #include "verify/stages.h"
 
@@ -23,6 +26,40 @@ constexpr Stage kStages[] = {
     {"dependence", DependenceStage}, {"determinism", DeterminismStage},
     {"timing", TimingStage},
 };
+
+// Tasks without arguments are judged at smaller sizes than their own. A candidate that has those in
+// its code fails there, whatever else is wrong with it: its author should know how to ask for the
+// task's own shape.
+void NoteSizesInSource(Verification& verification) {
+  if (verification.verdict.kind != VerdictKind::kRefuted || verification.subjects.empty() ||
+      verification.subjects[0] == nullptr) {
+    return;
+  }
+  const auto& values = verification.subjects[0]->request.configuration.values;
+  const auto sizes = values.is_object() ? values.find("sizes") : values.end();
+  if (sizes == values.end() || !sizes->is_object()) return;
+  const Result<std::string> source = verification.tools.files.Read(verification.candidate);
+  if (!source.ok()) return;
+  const std::string code = BlankComments(*source);
+  for (const auto& [size, smaller] : sizes->items()) {
+    for (size_t at = code.find(size); at != std::string::npos; at = code.find(size, at + 1)) {
+      const char before = at == 0 ? ' ' : code[at - 1];
+      const char after = at + size.size() == code.size() ? ' ' : code[at + size.size()];
+      const auto goes_on = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+      };
+      if (goes_on(before) || goes_on(after)) {
+        continue;
+      }
+      verification.Note(
+          {.kind = "size_in_source",
+           .message = fmt::format("the source has the number {}, a size of the task that was "
+                                  "judged at {}: --shapes exact judges the task's own shape alone",
+                                  size, smaller.dump())});
+      return;
+    }
+  }
+}
 
 const char* OutcomeOf(VerdictKind kind) {
   return kind == VerdictKind::kVerified ? "passed" : Name(kind);
@@ -69,6 +106,7 @@ Result<Verdict> RunStages(const Task& task, const std::filesystem::path& candida
   }
   tools.progress.End();
   KS_RETURN_IF_ERROR(status);
+  NoteSizesInSource(verification);
   verdict.seconds = seconds(tools.clock.Now() - start);
   verdict.processor_seconds = ProcessorSeconds() - processor_start;
   return std::move(verdict);
