@@ -59,7 +59,9 @@ StageOutcome FromVerdict(ArchivedCandidate& candidate, const Verdict& verdict) {
   candidate.findings = ToJson(verdict)["findings"];
   if (verdict.kind == VerdictKind::kVerified) return StageOutcome::Pass();
   const Finding* deciding = verdict.Deciding();
-  return StageOutcome::Reject(Name(verdict.kind),
+  // Host code that took too long may have had no processor: here many candidates share the machine.
+  const bool slow = deciding != nullptr && deciding->kind == "timeout";
+  return StageOutcome::Reject(slow ? "inconclusive" : Name(verdict.kind),
                               deciding == nullptr
                                   ? std::string(Name(verdict.kind))
                                   : fmt::format("{}: {}", deciding->kind, deciding->message));
@@ -142,7 +144,10 @@ class CompileCandidate : public OptimizeStage {
       candidate.findings.push_back(FindingJson(Name(each.kind), each.message, each.where));
     }
     const HostFinding& first = outcome.findings.front();
-    return StageOutcome::Reject(Refutes(first.kind) ? "refuted" : "unsupported",
+    const bool slow = first.kind == HostFinding::Kind::kTimeout;  // see FromVerdict
+    return StageOutcome::Reject(slow                  ? "inconclusive"
+                                : Refutes(first.kind) ? "refuted"
+                                                      : "unsupported",
                                 fmt::format("{}: {}", Name(first.kind), first.message));
   }
 };
