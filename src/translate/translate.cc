@@ -29,8 +29,9 @@ std::vector<TaskConfiguration> Chosen(const Task& task, const TranslateOptions& 
 void AddReduced(TaskStore& tasks, const Task& task, const TranslateOptions& options,
                 std::vector<TaskConfiguration>& configurations) {
   const TaskConfiguration first = configurations[0];
+  // The largest sizes shrink first: down to little, so that in small tasks the others vary, too.
   for (const int64_t work :
-       {int64_t{20'000'000}, int64_t{1'000'000}, int64_t{50'000}, int64_t{3'000}}) {
+       {int64_t{20'000'000}, int64_t{1'000'000}, int64_t{50'000}, int64_t{3'000}, int64_t{600}}) {
     const auto smaller = tasks.Reduce(
         task, {.direction = options.direction, .configuration = first, .dtype = options.dtype},
         work);
