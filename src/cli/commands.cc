@@ -2,10 +2,6 @@
 
 namespace kernelsmith {
 
-// Declared here and not in commands.h, which all commands include.
-void AddBench(CLI::App& app, Session& session);  // bench.cc
-void AddOptimize(CLI::App& app, Session& session);  // optimize.cc
-
 namespace {
 
 struct CommandEntry {
@@ -14,24 +10,12 @@ struct CommandEntry {
 };
 
 constexpr CommandEntry kCommands[] = {
-    {"Tasks", AddTasks},
-    {"Tasks", AddOps},
-    {"Candidates", AddTranslate},
-    {"Candidates", AddOptimize},
-    {"Candidates", AddVerify},
-    {"Candidates", AddBench},
-    {"Candidates", AddCompare},
-    {"Candidates", AddEstimate},
-    {"Candidates", AddPlan},
-    {"Candidates", AddMutate},
-    {"Candidates", AddMutants},
-    {"Candidates", AddAskVerifier},
-    {"Candidates", AddArchive},
-    {"Kernels", AddRun},
-    {"Kernels", AddSanitize},
-    {"Kernels", AddProfile},
-    {"Kernels", AddLaunch},
-    {"Set-up", AddDoctor},
+    {"Tasks", AddTasks},         {"Tasks", AddOps},           {"Candidates", AddTranslate},
+    {"Candidates", AddOptimize}, {"Candidates", AddVerify},   {"Candidates", AddBench},
+    {"Candidates", AddCompare},  {"Candidates", AddEstimate}, {"Candidates", AddPlan},
+    {"Candidates", AddMutate},   {"Candidates", AddMutants},  {"Candidates", AddAskVerifier},
+    {"Candidates", AddArchive},  {"Kernels", AddRun},         {"Kernels", AddSanitize},
+    {"Kernels", AddProfile},     {"Kernels", AddLaunch},      {"Set-up", AddDoctor},
     {"Set-up", AddCompletion},
 };
 

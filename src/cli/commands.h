@@ -12,8 +12,10 @@ namespace kernelsmith {
 void AddArchive(CLI::App& app, Session& session);
 void AddCompletion(CLI::App& app, Session& session);
 void AddDoctor(CLI::App& app, Session& session);
+void AddBench(CLI::App& app, Session& session);
 void AddCompare(CLI::App& app, Session& session);
 void AddTranslate(CLI::App& app, Session& session);
+void AddOptimize(CLI::App& app, Session& session);
 void AddVerify(CLI::App& app, Session& session);
 void AddTasks(CLI::App& app, Session& session);
 void AddMutate(CLI::App& app, Session& session);

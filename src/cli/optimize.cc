@@ -5,11 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/task_store.h"
 #include "propose/llm_proposer.h"
@@ -43,26 +42,6 @@ struct Options {
   std::vector<std::pair<const char*, CLI::Option*>> fixed;
 };
 
-// The optimisation that ctrl-C stops. A second ctrl-C ends the program at once.
-std::atomic<Optimization*> g_running = nullptr;
-
-extern "C" void StopRunning(int signal) {
-  if (Optimization* running = g_running.load()) running->Stop();
-  std::signal(signal, SIG_DFL);
-}
-
-class StopOnInterrupt {
- public:
-  explicit StopOnInterrupt(Optimization& optimization) {
-    g_running = &optimization;
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, &StopRunning);
-  }
-  ~StopOnInterrupt() {
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
-    g_running = nullptr;
-  }
-};
-
 Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
                                   const fs::path& output) {
   OptimizeOptions result;
@@ -91,6 +70,7 @@ Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
     }
   }
   result.output = output;
+  result.stop = &Interrupt::flag();
   result.scratch = CacheFolder() / "optimize";
   result.budget.candidates = options.candidates;
   result.budget.seconds = 60 * options.minutes;
@@ -311,7 +291,7 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
              : Optimization::Make(task, optimize, tools, more, std::move(by_model.filters)));
   Watcher watcher(session, optimize, *optimization);
   Result<OptimizeResult> ran = [&] {
-    const StopOnInterrupt interrupt(*optimization);
+    const Interrupt interrupt;
     return optimization->Run([&](const ArchivedCandidate& candidate) { watcher(candidate); });
   }();
   watcher.End();

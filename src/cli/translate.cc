@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/task_store.h"
+#include "cli/judge_tools.h"
 #include "cli/translate_model.h"
 #include "verify/first_look.h"
 #include "verify/verify.h"
@@ -36,21 +36,17 @@ struct Options {
 class Command {
  public:
   Command(Session& session, const Options& options)
-      : session_(session),
-        options_(options),
-        store_(DefaultTaskStoreOptions(session), session.files),
-        compiler_(session.files, session.processes, session.tools),
-        progress_(session.MakeProgress()) {}
+      : session_(session), options_(options), tools_(session) {}
 
   Status Start() {
     if (!options_.schedule.empty()) {
       KS_TRY(const std::string text, session_.files.Read(options_.schedule));
       KS_TRY(schedule_, codegen::ParseSchedule(text, options_.schedule));
     }
-    KS_TRY(device_, MakeVirtualDevice());
+    KS_RETURN_IF_ERROR(tools_.Start());
     return {};
   }
-  TaskStore& store() { return store_; }
+  TaskStore& store() { return tools_.store(); }
 
   struct Translated {
     codegen::Model model;
@@ -62,7 +58,7 @@ class Command {
     TranslateOptions translate = options_.translate;
     translate.direction = direction;
     Translated result;
-    KS_TRY(result.model, ModelOf(store_, task, translate));
+    KS_TRY(result.model, ModelOf(tools_.store(), task, translate));
     KS_TRY(result.source, codegen::EmitCandidate(result.model, schedule_));
     KS_RETURN_IF_ERROR(session_.files.Write(file, result.source));
     if (options_.no_verify) return result;
@@ -70,13 +66,7 @@ class Command {
     verify.direction = direction;
     verify.dtype = translate.dtype;
     verify.seed = VerificationSeed(session_);
-    const VerifyTools tools{.tasks = store_,
-                            .compiler = compiler_,
-                            .processes = session_.processes,
-                            .device = *device_,
-                            .files = session_.files,
-                            .clock = session_.clock,
-                            .progress = *progress_};
+    const VerifyTools tools = tools_.Verification();
     if (options_.quick) {
       KS_TRY(result.verdict, FirstLook(task, file, verify, tools));
     } else {
@@ -89,10 +79,7 @@ class Command {
  private:
   Session& session_;
   const Options& options_;
-  TaskStore store_;
-  CandidateCompiler compiler_;
-  std::unique_ptr<Progress> progress_;
-  std::unique_ptr<Device> device_;
+  JudgeTools tools_;
   codegen::Schedule schedule_;
 };
 

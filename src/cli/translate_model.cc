@@ -9,7 +9,7 @@
 
 #include "archive/archive.h"
 #include "cli/interrupt.h"
-#include "cli/task_store.h"
+#include "cli/judge_tools.h"
 #include "propose/llm_task.h"
 #include "propose/llm_translate.h"
 #include "translate/translate.h"
@@ -91,18 +91,14 @@ ArchivedCandidate Archived(const TranslateAttempt& attempt, const llm::KernelTas
 class Command {
  public:
   Command(Session& session, const ModelTranslation& request)
-      : session_(session),
-        request_(request),
-        store_(DefaultTaskStoreOptions(session), session.files),
-        compiler_(session.files, session.processes, session.tools),
-        progress_(session.MakeProgress()) {}
+      : session_(session), request_(request), tools_(session) {}
 
   Result<ExitCode> Run() {
     KS_TRY(opened_, OpenModel(session_, request_.flags));
-    KS_TRY(const Task task, store_.Load(request_.task));
+    KS_TRY(const Task task, tools_.store().Load(request_.task));
     KS_TRY(const llm::KernelTask words,
-           KernelTaskOf(task, request_.direction, request_.dtype, store_, session_.files));
-    KS_TRY(device_, MakeVirtualDevice());
+           KernelTaskOf(task, request_.direction, request_.dtype, tools_.store(), session_.files));
+    KS_RETURN_IF_ERROR(tools_.Start());
     if (!request_.archive.empty()) {
       KS_TRY(archive_, Archive::Open(request_.archive));
     }
@@ -148,14 +144,7 @@ class Command {
     verify.direction = request_.direction;
     verify.dtype = request_.dtype;
     verify.seed = session_.Seed();
-    return Verify(task, Place(".not_verified.cu"), verify,
-                  {.tasks = store_,
-                   .compiler = compiler_,
-                   .processes = session_.processes,
-                   .device = *device_,
-                   .files = session_.files,
-                   .clock = session_.clock,
-                   .progress = *progress_});
+    return Verify(task, Place(".not_verified.cu"), verify, tools_.Verification());
   }
 
   // One line an attempt.
@@ -228,11 +217,12 @@ class Command {
   // With the other direction beside it the module has gradients.
   Status WriteModule(const Task& task) {
     const bool backward = request_.direction == TaskDirection::kBackward;
-    KS_TRY(const codegen::Model own, NamesOf(store_, task, request_.direction, request_.dtype));
+    KS_TRY(const codegen::Model own,
+           NamesOf(tools_.store(), task, request_.direction, request_.dtype));
     const TaskDirection other = backward ? TaskDirection::kForward : TaskDirection::kBackward;
     std::optional<codegen::Model> partner;
     if (session_.files.Exists(folder_ / (std::string(Name(other)) + ".cu"))) {
-      KS_TRY(partner, NamesOf(store_, task, other, request_.dtype));
+      KS_TRY(partner, NamesOf(tools_.store(), task, other, request_.dtype));
     }
     const codegen::Model* models[] = {&own, partner ? &*partner : nullptr};
     return session_.files.Write(folder_ / "module.py", PythonModule(task, models[backward ? 1 : 0],
@@ -241,11 +231,8 @@ class Command {
 
   Session& session_;
   const ModelTranslation& request_;
-  TaskStore store_;
-  CandidateCompiler compiler_;
-  std::unique_ptr<Progress> progress_;
+  JudgeTools tools_;
   std::unique_ptr<OpenedModel> opened_;
-  std::unique_ptr<Device> device_;
   std::unique_ptr<Archive> archive_;
   fs::path folder_;
   int attempts_ = 0;

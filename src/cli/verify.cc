@@ -7,7 +7,7 @@
 #include <map>
 
 #include "cli/commands.h"
-#include "cli/task_store.h"
+#include "cli/judge_tools.h"
 #include "tasks/hash.h"
 #include "verify/corpus.h"
 #include "verify/replay.h"
@@ -26,38 +26,6 @@ struct Options {
   VerifyOptions verify;
 };
 
-// What every way of calling the command shares.
-class Command {
- public:
-  explicit Command(Session& session)
-      : session_(session),
-        store_(DefaultTaskStoreOptions(session), session.files),
-        compiler_(session.files, session.processes, session.tools),
-        progress_(session.MakeProgress()) {}
-
-  Status Start() {
-    KS_TRY(device_, MakeVirtualDevice());
-    return {};
-  }
-  TaskStore& store() { return store_; }
-  VerifyTools Tools() {
-    return {.tasks = store_,
-            .compiler = compiler_,
-            .processes = session_.processes,
-            .device = *device_,
-            .files = session_.files,
-            .clock = session_.clock,
-            .progress = *progress_};
-  }
-
- private:
-  Session& session_;
-  TaskStore store_;
-  CandidateCompiler compiler_;
-  std::unique_ptr<Progress> progress_;
-  std::unique_ptr<Device> device_;
-};
-
 Result<ExitCode> Print(Session& session, const Verdict& verdict, const std::string& report) {
   if (!report.empty()) KS_RETURN_IF_ERROR(session.files.Write(report, ToJson(verdict).dump(1)));
   if (session.json) {
@@ -71,12 +39,12 @@ Result<ExitCode> Print(Session& session, const Verdict& verdict, const std::stri
 Result<ExitCode> RunCorpusCommand(Session& session, const Options& options) {
   KS_TRY(const std::vector<CorpusRow> rows,
          ReadCorpus(options.corpus, session.files, options.only));
-  Command command(session);
-  KS_RETURN_IF_ERROR(command.Start());
+  JudgeTools tools(session);
+  KS_RETURN_IF_ERROR(tools.Start());
   VerifyOptions verify = options.verify;
   verify.seed = VerificationSeed(session);
   KS_TRY(const std::vector<CorpusResult> results,
-         RunCorpus(rows, verify, command.Tools(), [&](const CorpusResult& result) {
+         RunCorpus(rows, verify, tools.Verification(), [&](const CorpusResult& result) {
            if (!session.json) session.out << ToText(result) << std::flush;
          }));
   if (session.json) {
@@ -97,15 +65,16 @@ Result<ExitCode> RunReplay(Session& session, const Options& options) {
   if (Sha256(source) != replay.candidate_hash) {
     session.err << fmt::format("kernelsmith: note: {} has changed since the report\n", candidate);
   }
-  Command command(session);
-  KS_RETURN_IF_ERROR(command.Start());
-  KS_TRY(const Task task, command.store().Load(replay.task));
+  JudgeTools tools(session);
+  KS_RETURN_IF_ERROR(tools.Start());
+  KS_TRY(const Task task, tools.store().Load(replay.task));
   VerifyOptions verify = options.verify;
   verify.direction =
       replay.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
   verify.dtype = replay.dtype;
   verify.seed = replay.example.seed;
-  KS_TRY(const Verdict verdict, Replay(task, candidate, replay.example, verify, command.Tools()));
+  KS_TRY(const Verdict verdict,
+         Replay(task, candidate, replay.example, verify, tools.Verification()));
   return Print(session, verdict, options.report);
 }
 
@@ -117,13 +86,13 @@ Result<ExitCode> RunVerify(Session& session, const Options& options) {
   }
   // The candidate first: a wrong path should not wait for PyTorch.
   KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
-  Command command(session);
-  KS_TRY(const Task task, command.store().Load(options.task));
-  KS_RETURN_IF_ERROR(command.Start());
+  JudgeTools tools(session);
+  KS_TRY(const Task task, tools.store().Load(options.task));
+  KS_RETURN_IF_ERROR(tools.Start());
   VerifyOptions verify = options.verify;
   verify.direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
   verify.seed = VerificationSeed(session);
-  KS_TRY(const Verdict verdict, Verify(task, options.candidate, verify, command.Tools()));
+  KS_TRY(const Verdict verdict, Verify(task, options.candidate, verify, tools.Verification()));
   return Print(session, verdict, options.report);
 }
 

@@ -148,7 +148,7 @@ double Evolution::Seconds() const {
 
 // Empty: go on. The caller holds the mutex or is alone.
 std::string Evolution::WhyStop() {
-  if (stop_) return "stopped";
+  if (Stopped()) return "stopped";
   if (budget_.seconds > 0 && Seconds() >= budget_.seconds) return "seconds";
   if (budget_.dollars > 0 && dollars_ >= budget_.dollars) return "dollars";
   return "";
@@ -388,10 +388,10 @@ Result<bool> Evolution::RunGeneration(int jobs) {
   std::erase_if(todo, [](const Slot* slot) { return !slot->identified; });
   // What is begun is finished also when money or time is used up meanwhile; only Stop() drops it.
   InParallel(jobs, todo.size(), [&](size_t i) {
-    if (!stop_) Finish(*todo[i]);
+    if (!Stopped()) Finish(*todo[i]);
   });
   if (error_) return *error_;
-  if (stop_) ended_by_ = "stopped";
+  if (Stopped()) ended_by_ = "stopped";
   const bool complete =
       std::all_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.committed; });
   if (!complete) {

@@ -57,6 +57,8 @@ class Evolution {
     const Cascade& cascade;
     Archive& archive;
     const Clock& clock;
+    // Set (by a signal handler, say): as if Stop() was called. Null: never.
+    const std::atomic<bool>* stop = nullptr;
   };
   struct Subject {
     std::string task;
@@ -82,7 +84,7 @@ class Evolution {
   // committed, one at a time.
   Result<EvolutionReport> Run(int jobs,
                               const std::function<void(const ArchivedCandidate&)>& watch = {});
-  // May be called from a signal handler: what is being evaluated is finished and kept, nothing new
+  // From any thread: what is being evaluated is finished and kept, nothing new
   // begins.
   void Stop() { stop_ = true; }
   int64_t run() const { return run_.id; }
@@ -100,6 +102,7 @@ class Evolution {
   void Commit(Slot& slot);
   void Break(const Error& error);
   void ApplyGeneration(const std::vector<Slot>& slots);
+  bool Stopped() const { return stop_ || (parts_.stop != nullptr && *parts_.stop); }
   std::string WhyStop();
   double Seconds() const;
   EvolutionReport Report() const;

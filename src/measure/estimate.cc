@@ -33,16 +33,6 @@ constexpr double kSameAddressAtomicSeconds = 1.0e-9;
 // as many as half of the SMs.
 constexpr double kAtomicSectorsPerClockPerSm = 0.5;
 
-std::string Quantity(double value, const char* unit) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
-  size_t i = 0;
-  while (value >= 1000 && i + 1 < std::size(kPrefixes)) {
-    value /= 1000;
-    ++i;
-  }
-  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
-}
-
 class Model {
  public:
   Model(const LaunchCounters& counters, const GpuModel& gpu)
@@ -103,23 +93,23 @@ class Model {
         (c_.spill_store_bytes + c_.spill_load_bytes) / 4.0 * static_cast<double>(c_.warps);
     const double slots = static_cast<double>(c_.issue_slots) + spills;
     Add("instruction issue", OnSms(slots / GpuRates::kIssuePerClock),
-        Quantity(slots, "warp instructions") + Tail());
+        FormatQuantity(slots, "warp instructions") + Tail());
   }
 
   void Arithmetic() {
     const auto lanes = [](double warps) { return 32 * warps; };
     // Pipes of the SM in parallel; float32 and integers share issue, not lanes.
     Add("float32 units", OnSms(lanes(Of(InstructionClass::kFp32)) / gpu_.fp32_lanes_per_sm),
-        Quantity(static_cast<double>(c_.flops_fp32), "flop") + Tail());
+        FormatQuantity(static_cast<double>(c_.flops_fp32), "flop") + Tail());
     Add("float64 units", OnSms(lanes(Of(InstructionClass::kFp64)) / gpu_.fp64_lanes_per_sm),
-        Quantity(static_cast<double>(c_.flops_fp64), "flop") + Tail());
+        FormatQuantity(static_cast<double>(c_.flops_fp64), "flop") + Tail());
     Add("float16 units", OnSms(lanes(Of(InstructionClass::kFp16)) / gpu_.fp32_lanes_per_sm),
-        Quantity(static_cast<double>(c_.flops_fp16), "flop") + Tail());
+        FormatQuantity(static_cast<double>(c_.flops_fp16), "flop") + Tail());
     Add("integer units", OnSms(lanes(Of(InstructionClass::kInteger)) / rates_.int32_lanes_per_sm),
-        Quantity(lanes(Of(InstructionClass::kInteger)), "operations") + Tail());
+        FormatQuantity(lanes(Of(InstructionClass::kInteger)), "operations") + Tail());
     Add("special functions",
         OnSms(static_cast<double>(c_.special_operations) / GpuRates::kSpecialLanes),
-        Quantity(static_cast<double>(c_.special_operations), "operations") + Tail());
+        FormatQuantity(static_cast<double>(c_.special_operations), "operations") + Tail());
     // Conversions run at a quarter of the float32 rate, on 16 lanes.
     Add("conversions", OnSms(lanes(Of(InstructionClass::kConversion)) / 64), "type conversions");
     const auto per_sm_second = [&](double peak) { return peak / gpu_.sm_count; };
@@ -130,12 +120,13 @@ class Model {
         static_cast<double>(c_.flops_tensor_8bit) * share_ / per_sm_second(rates_.tensor_8bit);
     const double tf32 = rates_.tensor_tf32 > 0 ? rates_.tensor_tf32 : Fp32Peak(gpu_);
     seconds += static_cast<double>(c_.flops_tensor_tf32) * share_ / per_sm_second(tf32);
-    Add("tensor cores", seconds, Quantity(static_cast<double>(c_.flops_tensor), "flop") + Tail());
+    Add("tensor cores", seconds,
+        FormatQuantity(static_cast<double>(c_.flops_tensor), "flop") + Tail());
   }
 
   void SharedMemory() {
     const auto passes = static_cast<double>(c_.shared_wavefronts + c_.shared_atomic_turns);
-    std::string why = Quantity(passes, "passes");
+    std::string why = FormatQuantity(passes, "passes");
     if (c_.BankConflictFactor() > 1.1) {
       why += fmt::format(", {:.1f} where one would do (bank conflicts)", c_.BankConflictFactor());
     }
@@ -147,7 +138,7 @@ class Model {
         static_cast<double>(c_.global_loads + c_.global_stores + c_.local_requests);
     const double sectors =
         static_cast<double>(c_.global_load_sectors + c_.global_store_sectors + c_.local_sectors);
-    std::string why = Quantity(sectors, "sectors");
+    std::string why = FormatQuantity(sectors, "sectors");
     if (c_.SectorsPerLoad() > 1.5 * c_.IdealSectorsPerLoad()) {
       why += fmt::format(", {:.1f} a request where {:.1f} hold what is asked for (not coalesced)",
                          c_.SectorsPerLoad(), c_.IdealSectorsPerLoad());
@@ -157,13 +148,14 @@ class Model {
     // An SM can't draw more than 64 bytes a clock from L2.
     const double by_sm = OnSms(bytes / 64);
     Add("L2", std::max(bytes / rates_.l2_bandwidth, by_sm),
-        Quantity(bytes, "B") + " at " + Quantity(rates_.l2_bandwidth, "B/s") + Tail());
+        FormatQuantity(bytes, "B") + " at " + FormatQuantity(rates_.l2_bandwidth, "B/s") + Tail());
   }
 
   void Dram() {
     const double bandwidth = gpu_.memory_bandwidth * kDramShare;
     const auto bytes = static_cast<double>(c_.DramBytes());
-    Add("DRAM", bytes / bandwidth, Quantity(bytes, "B") + " at " + Quantity(bandwidth, "B/s"));
+    Add("DRAM", bytes / bandwidth,
+        FormatQuantity(bytes, "B") + " at " + FormatQuantity(bandwidth, "B/s"));
   }
 
   void Atomics() {
@@ -173,12 +165,12 @@ class Model {
     const double combined =
         hottest * static_cast<double>(c_.atomic_addresses) / static_cast<double>(c_.atomic_lanes);
     Add("atomics on one address", std::max(combined, hottest / 32) * kSameAddressAtomicSeconds,
-        Quantity(hottest, "updates") + " of the same word");
+        FormatQuantity(hottest, "updates") + " of the same word");
     const double sectors = static_cast<double>(c_.atomic_addresses);
     Add("atomics",
         sectors / (kAtomicSectorsPerClockPerSm * gpu_.sm_count * ClockHz(gpu_)) +
             OnSms(static_cast<double>(c_.atomic_turns)),
-        Quantity(static_cast<double>(c_.atomic_lanes), "updates"));
+        FormatQuantity(static_cast<double>(c_.atomic_lanes), "updates"));
   }
 
   // What one warp after the other needs, as many of them at a time as the SM holds.
@@ -235,6 +227,16 @@ nlohmann::json ToJson(const LaunchEstimate& estimate) {
   return {{"kind", "estimated"},      {"kernel", estimate.kernel}, {"us", estimate.seconds * 1e6},
           {"limit", estimate.limit},  {"waves", estimate.waves},   {"busy_sms", estimate.busy},
           {"parts", std::move(parts)}};
+}
+
+std::string FormatQuantity(double value, const char* unit) {
+  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t i = 0;
+  while (value >= 1000 && i + 1 < std::size(kPrefixes)) {
+    value /= 1000;
+    ++i;
+  }
+  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
 }
 
 std::string FormatSeconds(double seconds) {

@@ -42,5 +42,7 @@ struct CallOverhead {
 nlohmann::json ToJson(const LaunchEstimate& estimate);
 // "3.21 us".
 std::string FormatSeconds(double seconds);
+// "1.23 Gflop": three digits, a prefix and the unit.
+std::string FormatQuantity(double value, const char* unit);
 
 }  // namespace kernelsmith

@@ -18,16 +18,6 @@ using nlohmann::json;
 constexpr double kWorthTelling = 0.03;
 constexpr size_t kMostReasons = 4;
 
-std::string Quantity(double value, const char* unit) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
-  size_t i = 0;
-  while (value >= 1000 && i + 1 < std::size(kPrefixes)) {
-    value /= 1000;
-    ++i;
-  }
-  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
-}
-
 struct Busy {
   double us = 0;
   double longest_us = -1;
@@ -112,8 +102,8 @@ void AddRows(const Whole& a, const Whole& b, std::vector<Explanation::Row>& rows
   };
   const auto number = [](double value) { return fmt::format("{:.4g}", value); };
   const auto us = [](double value) { return FormatSeconds(value * 1e-6); };
-  const auto bytes = [](double value) { return Quantity(value, "B"); };
-  const auto plain = [](double value) { return Quantity(value, ""); };
+  const auto bytes = [](double value) { return FormatQuantity(value, "B"); };
+  const auto plain = [](double value) { return FormatQuantity(value, ""); };
   const auto percent = [](double value) { return fmt::format("{:.0f} %", 100 * value); };
   const auto count = [](uint64_t value) { return static_cast<double>(value); };
   const auto per = [](uint64_t value, uint64_t each) {

@@ -31,7 +31,8 @@ struct OptimizeOptions {
   // Where sources are compiled, by content: runs that have it in common compile the same source
   // once. Empty: in the output.
   std::filesystem::path scratch;
-  std::vector<std::string> start;  // sources to begin with, beside the first translation
+  std::vector<std::string> start;           // sources to begin with, beside the first translation
+  const std::atomic<bool>* stop = nullptr;  // set: ends with what there is
 };
 
 struct OptimizeResult {
@@ -72,8 +73,6 @@ class Optimization {
                                                       Filters filters = {});
   // An error if nothing was verified: it has the first candidate's reason.
   Result<OptimizeResult> Run(const std::function<void(const ArchivedCandidate&)>& watch);
-  // May be called from a signal handler.
-  void Stop() { evolution_->Stop(); }
 
   const OptimizeSubject& subject() const { return subject_; }
   // The built-in compiler's; null if it can't translate the task.
@@ -88,7 +87,9 @@ class Optimization {
                                                        const OptimizeTools& tools,
                                                        std::vector<Proposer*> more,
                                                        Filters filters);
-  Evolution::Parts Parts() const { return {proposers_, cascade_, *archive_, tools_.clock}; }
+  Evolution::Parts Parts() const {
+    return {proposers_, cascade_, *archive_, tools_.clock, options_.stop};
+  }
   Result<OptimizeResult> Conclude(EvolutionReport report);
 
   OptimizeTools tools_;

@@ -67,16 +67,6 @@ std::string Describe(const ArchivedCandidate& candidate) {
   return text;
 }
 
-std::string Si(double value, const char* unit) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
-  size_t i = 0;
-  while (value >= 1000 && i + 1 < std::size(kPrefixes)) {
-    value /= 1000;
-    ++i;
-  }
-  return fmt::format("{:.3g} {}{}", value, kPrefixes[i], unit);
-}
-
 // A node of the lineage: a verified candidate.
 struct Node {
   const ArchivedCandidate* candidate = nullptr;
@@ -289,7 +279,7 @@ std::string RooflinePlot(const OptimizePage& page) {
   }
   for (const double tick : y.Ticks()) {
     content += Line(kLeft, y.At(tick), kWidth - kRight, y.At(tick), "var(--line)");
-    content += Text(kLeft - 6, y.At(tick) + 4, Si(tick, "F/s"), "end", "soft");
+    content += Text(kLeft - 6, y.At(tick) + 4, FormatQuantity(tick, "F/s"), "end", "soft");
   }
   const auto roof = [&](double peak, const std::string& name, const char* colour) {
     const double knee = peak / gpu.memory_bandwidth;
@@ -300,8 +290,9 @@ std::string RooflinePlot(const OptimizePage& page) {
         kWidth - kRight, colour);
     content += Text(kWidth - kRight - 4, y.At(peak) - 5, name, "end");
   };
-  if (tensor > 0) roof(tensor, "tensor cores, float16: " + Si(tensor, "flop/s"), "var(--warn)");
-  roof(fp32, "float32: " + Si(fp32, "flop/s"), "var(--other)");
+  if (tensor > 0)
+    roof(tensor, "tensor cores, float16: " + FormatQuantity(tensor, "flop/s"), "var(--warn)");
+  roof(fp32, "float32: " + FormatQuantity(fp32, "flop/s"), "var(--other)");
   double label = 0;
   for (const OptimizePage::Point& point : page.roofline) {
     if (point.flops <= 0 || point.device_seconds <= 0) continue;
@@ -310,7 +301,8 @@ std::string RooflinePlot(const OptimizePage& page) {
     const bool best = point.name == "best";
     content += Dot(px, py, best ? 6 : 4.5, best ? "var(--good)" : "var(--bar)",
                    fmt::format("{}: {} at {:.3g} flop/B", point.name,
-                               Si(point.flops / point.device_seconds, "flop/s"), intensity(point)));
+                               FormatQuantity(point.flops / point.device_seconds, "flop/s"),
+                               intensity(point)));
     // Points often lie above each other: their names stand one below the other.
     content += Text(px + 10, py + 4 + label, point.name);
     label += 14;

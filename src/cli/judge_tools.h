@@ -1,0 +1,29 @@
+// What a command needs that judges candidates: the tasks, a compiler, a device, and a bar.
+#pragma once
+
+#include <memory>
+
+#include "cli/session.h"
+#include "cli/task_store.h"
+#include "verify/verify.h"
+
+namespace kernelsmith {
+
+class JudgeTools {
+ public:
+  explicit JudgeTools(Session& session);
+
+  // Before Verification().
+  Status Start();
+  TaskStore& store() { return store_; }
+  VerifyTools Verification();
+
+ private:
+  Session& session_;
+  TaskStore store_;
+  CandidateCompiler compiler_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace kernelsmith
