@@ -44,7 +44,10 @@ struct RunRequest {
   // What the preparation gets; empty: the same. Other data than the plan's shows results that the
   // candidate keeps from one call to the next.
   std::vector<const CallArgument*> preparation_inputs;
-  uint64_t poison_seed = 1;            // fresh memory is filled with bytes from it
+  uint64_t poison_seed = 1;  // fresh memory is filled with bytes from it
+  // False: only what the observer sees counts. Fresh memory has no poison and the outcome no
+  // tensors, which at shapes for timing costs more than a sample of blocks does.
+  bool results = true;
   vgpu::Observer* observer = nullptr;  // sees the launches of the plan, not of the preparation
   StepObserver* steps = nullptr;
   uint64_t schedule = 0;             // vgpu::LaunchRequest::schedule of every launch

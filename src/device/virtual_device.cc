@@ -50,7 +50,7 @@ class PlanRun {
     }
     if (!outcome_.failure) {
       if (request_.steps != nullptr) request_.steps->OnOutputs();
-      Collect();
+      if (request_.results) Collect();
     }
     outcome_.duration = std::chrono::steady_clock::now() - start;
     return std::move(outcome_);
@@ -72,6 +72,8 @@ class PlanRun {
                               NameOf(static_cast<BufferIndex>(addresses_.size())), 512));
       addresses_.push_back(address);
       owned_.push_back(address);
+      // Inputs are written as a whole before anything runs.
+      if (buffer.kind == PlanBuffer::Kind::kInput || !request_.results) continue;
       const auto index = static_cast<BufferIndex>(addresses_.size() - 1);
       Poison(Bytes({index, 0}), index);
     }
@@ -116,7 +118,8 @@ class PlanRun {
         return InvalidInput(fmt::format("the plan has an input {}, the call has {}",
                                         buffer.argument, inputs.size()));
       }
-      const std::vector<std::byte> bytes = StorageBytes(*inputs[buffer.argument]);
+      std::vector<std::byte> storage;
+      const std::span<const std::byte> bytes = StorageOf(*inputs[buffer.argument], storage);
       if (bytes.size() != buffer.bytes) {
         return InvalidInput(fmt::format("input {} has {} bytes, the plan was made for {}",
                                         buffer.argument, bytes.size(), buffer.bytes));
@@ -271,8 +274,11 @@ class PlanRun {
       if (buffer.kind != PlanBuffer::Kind::kInput || buffer.bytes == 0) continue;
       const CallArgument& argument = *request_.inputs[buffer.argument];
       const std::byte* now = Bytes({static_cast<BufferIndex>(i), 0});
-      const std::vector<std::byte> before = StorageBytes(argument);
-      outcome_.input_changed[buffer.argument] = std::memcmp(now, before.data(), before.size()) != 0;
+      std::vector<std::byte> storage;
+      const std::span<const std::byte> before = StorageOf(argument, storage);
+      const bool changed = std::memcmp(now, before.data(), before.size()) != 0;
+      outcome_.input_changed[buffer.argument] = changed;
+      if (!changed) continue;
       outcome_.inputs[buffer.argument].bytes = GatherElements(
           now, argument.tensor.shape,
           argument.strides.empty() ? RowMajorStrides(argument.tensor.shape) : argument.strides,

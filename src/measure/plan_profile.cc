@@ -75,6 +75,7 @@ Result<Counted> Count(const MeasuredPlan& subject, Device& device,
   run.ptx_name = subject.candidate.ptx_path.filename().string();
   run.inputs = FlattenTensors(subject.call->arguments);
   run.observer = &observer;
+  run.results = false;
   Counted counted;
   KS_TRY(counted.outcome, device.Run(run));
   counted.launches = observer.launches();

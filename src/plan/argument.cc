@@ -36,6 +36,16 @@ std::vector<const CallArgument*> FlattenTensors(const std::vector<CallArgument>&
   return tensors;
 }
 
+std::span<const std::byte> StorageOf(const CallArgument& argument,
+                                     std::vector<std::byte>& storage) {
+  const HostTensor& tensor = argument.tensor;
+  if (argument.strides.empty() || argument.strides == RowMajorStrides(tensor.shape)) {
+    return tensor.bytes;
+  }
+  storage = StorageBytes(argument);
+  return storage;
+}
+
 std::vector<std::byte> StorageBytes(const CallArgument& argument) {
   const HostTensor& tensor = argument.tensor;
   if (argument.strides.empty() || argument.strides == RowMajorStrides(tensor.shape)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ std::vector<const CallArgument*> FlattenTensors(const std::vector<CallArgument>&
 
 // The bytes of the tensor laid out by its strides, gaps zero.
 std::vector<std::byte> StorageBytes(const CallArgument& argument);
+
+// The same without a copy where the tensor is row-major; `storage` holds it otherwise.
+std::span<const std::byte> StorageOf(const CallArgument& argument, std::vector<std::byte>& storage);
 
 // The elements of a strided tensor in `storage`, row-major; the strides must fit.
 std::vector<std::byte> GatherElements(const std::byte* storage, const Shape& shape,

@@ -36,6 +36,10 @@ std::filesystem::path FindTracer(const TraceOptions& options) {
   return KS_TRACER;
 }
 
+// Elements that are shuffled; of larger tensors the rest only moves to another place. Millions of
+// random swaps would cost more than all else about a trace.
+constexpr int64_t kShuffled = 1 << 16;
+
 // Other data of the same kind: the elements in another order, floats a little smaller. Integers
 // stay valid indices, probabilities stay probabilities.
 std::vector<std::byte> OtherData(const CallArgument& argument, Rng rng) {
@@ -44,7 +48,11 @@ std::vector<std::byte> OtherData(const CallArgument& argument, Rng rng) {
   const int64_t count = tensor.count();
   const int64_t bytes = SizeOf(tensor.dtype);
   std::vector<std::byte> element(static_cast<size_t>(bytes));
-  for (int64_t i = count - 1; i > 0; --i) {
+  if (count > kShuffled) {
+    const auto by = static_cast<ptrdiff_t>(rng.Below(static_cast<uint64_t>(count)));
+    std::rotate(tensor.bytes.begin(), tensor.bytes.begin() + by * bytes, tensor.bytes.end());
+  }
+  for (int64_t i = std::min(count, kShuffled) - 1; i > 0; --i) {
     const auto j = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(i) + 1));
     std::byte* a = tensor.bytes.data() + i * bytes;
     std::byte* b = tensor.bytes.data() + j * bytes;
@@ -52,7 +60,10 @@ std::vector<std::byte> OtherData(const CallArgument& argument, Rng rng) {
     std::memmove(a, b, element.size());
     std::memcpy(b, element.data(), element.size());
   }
-  if (IsFloat(tensor.dtype)) {
+  if (tensor.dtype == DType::kFloat32) {
+    auto* values = reinterpret_cast<float*>(tensor.bytes.data());
+    for (int64_t i = 0; i < count; ++i) values[i] *= 0.875F;
+  } else if (IsFloat(tensor.dtype)) {
     for (int64_t i = 0; i < count; ++i) tensor.set(i, tensor.at(i) * 0.875);
   }
   return StorageBytes(other);
@@ -144,8 +155,9 @@ std::string MakeRequest(const CompiledCandidate& candidate,
   const Rng rng(20);
   uint64_t stream = 0;
   for (const CallArgument* tensor : FlattenTensors(arguments)) {
-    const std::vector<std::byte> bytes =
-        number == 0 ? StorageBytes(*tensor) : OtherData(*tensor, rng.Fork(stream++));
+    std::vector<std::byte> storage;
+    if (number != 0) storage = OtherData(*tensor, rng.Fork(stream++));
+    const std::span<const std::byte> bytes = number == 0 ? StorageOf(*tensor, storage) : storage;
     request.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   return request;

@@ -30,7 +30,7 @@ std::vector<TaskConfiguration> Choose(const Verification& verification) {
   if (chosen.size() > verification.options.configurations) {
     chosen.resize(verification.options.configurations);
   }
-  if (chosen.front().group == "timing") return chosen;
+  if (chosen.front().group == "timing" || verification.options.timing_work == 0) return chosen;
   for (const TaskConfiguration& each : all) {
     if (each.group != "timing") continue;
     chosen.push_back(each);

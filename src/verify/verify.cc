@@ -124,6 +124,7 @@ Result<Verdict> FirstLook(const Task& task, const std::filesystem::path& candida
   options.configurations = 1;
   options.draws = 1;
   options.structured_budget = 0;
+  options.timing_work = 0;
   return RunStages(task, candidate, options, tools, "numbers");
 }
 

@@ -46,7 +46,7 @@ struct VerifyOptions {
   size_t configurations = 6;  // at most; the quick ones first, then hidden ones
   int64_t work = 20'000'000;  // larger configurations are reduced to this many operations
   // The same for one of those that are meant for timing, which is judged beside the others: large
-  // enough that loops over blocks and splits of sums take more than one turn.
+  // enough that loops over blocks and splits of sums take more than one turn. 0: none of them.
   int64_t timing_work = 4'000'000;
   // Operations of the task (work.h) that structured inputs may cost in all: about two seconds.
   uint64_t structured_budget = 400'000'000;
