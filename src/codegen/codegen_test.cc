@@ -163,6 +163,31 @@ TEST(SplitTest, ASumOfAllIsMadeOfParts) {
   EXPECT_EQ(SplitReductions(program, family, {}).nests.size(), 1u);
 }
 
+TEST(SplitTest, AProductOfMatricesIsMadeOfPartsOfItsDepth) {
+  Family family = *Family::Make({Linear(40, 1600, 16), Linear(50, 700, 33)}, {},
+                                {{"rows", {40, 50}}}, {"x", "w", "b"});
+  const auto lowered = Lower(family, {.results = {"output.0"}});
+  ASSERT_TRUE(lowered.ok());
+  const Program folded = Fold(*lowered, {});
+  std::vector<Gene> genes;
+  // By itself it stays whole.
+  EXPECT_EQ(SplitReductions(folded, family, {}, &genes).nests.size(), folded.nests.size());
+  ASSERT_EQ(genes.size(), 1u);
+  EXPECT_EQ(genes[0].values, (std::vector<int64_t>{0, 64, 128, 256, 512, 1024}));
+  Schedule schedule;
+  schedule.genes[genes[0].name] = 128;
+  const Program split = SplitReductions(folded, family, schedule);
+  const std::vector<Kernel> kernels = Group(split, family, schedule);
+  ASSERT_EQ(kernels.size(), 2u);
+  // The parts are tiled like any product, with the part as a batch; their sum has the epilogue.
+  EXPECT_EQ(kernels[0].kind, Kernel::Kind::kContraction);
+  EXPECT_EQ(kernels[0].batch_axes.size(), 1u);
+  EXPECT_EQ(kernels[0].left[0]->kind, ScalarNode::Kind::kGuard);
+  EXPECT_EQ(kernels[0].right[0]->kind, ScalarNode::Kind::kGuard);
+  EXPECT_EQ(kernels[1].kind, Kernel::Kind::kRows);
+  EXPECT_EQ(kernels[1].nests.size(), 2u);
+}
+
 TEST(GroupTest, AViewOfAProductIsItsEpilogue) {
   const Family family = LinearFamily();
   const Int rows = Size("rows"), depth = Size("x_1"), columns = Size(family.symbols()[2].name);

@@ -221,13 +221,41 @@ class ContractionEmitter {
     return (side.along_k ? depth_ : side.axes).back().atom();
   }
 
+  static bool IsGuarded(const Scalar& value) {
+    return value->kind == ScalarNode::Kind::kGuard && IsConstant(value->args[2], 0);
+  }
+  static const Scalar& Unguarded(const Scalar& value) {
+    return IsGuarded(value) ? value->args[1] : value;
+  }
+
+  // A guard "axis + rest < limit": the end of a part of a split sum. Where rest and limit are
+  // multiples of the width, a group is inside as a whole or not at all.
+  struct EndGuard {
+    Int rest, limit;
+  };
+  std::optional<EndGuard> EndOf(const Side& side) const {
+    const Scalar& condition = side.value->args[0];
+    if (condition->kind != ScalarNode::Kind::kCall ||
+        std::string_view(condition->function->name) != "lt") {
+      return std::nullopt;
+    }
+    const auto below = AsIndex(condition->args[0]), limit = AsIndex(condition->args[1]);
+    if (!below || !limit) return std::nullopt;
+    const Atom axis = Contiguous(side);
+    const auto factor = CoefficientOf(*below, axis);
+    if (!factor || !(factor->is(1) || factor->is(0)) || Uses(*limit, axis)) return std::nullopt;
+    if (factor->is(0)) return EndGuard{Int(0), Int(0)};
+    return EndGuard{*below - Int(axis), *limit};
+  }
+
   // Groups of four may be loaded at once: every load has the contiguous axis as it is, or not at
-  // all, and nothing is guarded.
+  // all, and nothing is guarded but by the end of a part.
   bool CanBeWide(const Side& side) const {
     if ((side.along_k ? depth_ : side.axes).size() != 1) return false;
+    if (IsGuarded(side.value) && !EndOf(side)) return false;
     const Atom axis = Contiguous(side);
     bool possible = true, any = false;
-    VisitScalars(side.value, [&](const Scalar& node) {
+    VisitScalars(Unguarded(side.value), [&](const Scalar& node) {
       if (node->kind == ScalarNode::Kind::kGuard) possible = false;
       if (node->kind == ScalarNode::Kind::kIndex && Uses(node->index[0], axis)) possible = false;
       if (node->kind != ScalarNode::Kind::kLoad) return;
@@ -261,8 +289,20 @@ class ContractionEmitter {
       if (const Atom atom = axis->extent.atom()) multiples.insert(atom->key);
     }
     bool possible = true;
+    if (IsGuarded(side.value)) {
+      const EndGuard end = *EndOf(side);
+      for (const auto& [monomial, factor] : end.rest.terms()) {
+        possible = possible && factor % side.width == 0;
+      }
+      if (const auto constant = end.limit.constant()) {
+        possible = possible && *constant % side.width == 0;
+      } else {
+        require(end.limit);
+        if (const Atom atom = end.limit.atom()) multiples.insert(atom->key);
+      }
+    }
     std::vector<BufferId> buffers;
-    VisitScalars(side.value, [&](const Scalar& node) {
+    VisitScalars(Unguarded(side.value), [&](const Scalar& node) {
       if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
       if (!CoefficientOf(node->index[0], axis)->is(1)) return;
       buffers.push_back(node->buffer);
@@ -434,9 +474,16 @@ class ContractionEmitter {
     context_.helpers.insert("Pack");
     const Atom axis = Contiguous(side);
     const std::string inside = out_.Fresh("inside");
-    out_.Line(fmt::format("const bool {} = {};", inside, condition));
+    const Scalar& value = Unguarded(side.value);
+    if (IsGuarded(side.value)) {
+      out_.Line(
+          fmt::format("const bool {} = {};", inside,
+                      out_.Text(And(Variable(condition, DType::kBool), side.value->args[0]))));
+    } else {
+      out_.Line(fmt::format("const bool {} = {};", inside, condition));
+    }
     std::map<ScalarNode::Hash, std::string> packs;
-    VisitScalars(side.value, [&](const Scalar& node) {
+    VisitScalars(value, [&](const Scalar& node) {
       if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
       if (!CoefficientOf(node->index[0], axis)->is(1)) return;
       const std::string name = out_.Fresh("pack");
@@ -445,7 +492,7 @@ class ContractionEmitter {
       packs[node->hash()] = name;
     });
     const std::string c = out_.Fresh("c");
-    const Scalar element = SubstituteLoads(side.value, [&](const ScalarNode& load) -> Scalar {
+    const Scalar element = SubstituteLoads(value, [&](const ScalarNode& load) -> Scalar {
       const auto at = packs.find(load.hash());
       if (at == packs.end()) {
         return Variable(

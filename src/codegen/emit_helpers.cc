@@ -89,8 +89,10 @@ const std::vector<Helper>& Helpers() {
        "  __syncthreads();  // the last reduction may still be read\n"
        "  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;\n"
        "  __syncthreads();\n"
-       "  value = partial[0];\n"
-       "  for (int warp = 1; warp < kThreads / 32; ++warp) value = combine(value, partial[warp]);\n"
+       "  value = partial[threadIdx.x % (kThreads / 32)];\n"
+       "  for (int offset = kThreads / 64; offset > 0; offset /= 2) {\n"
+       "    value = combine(value, __shfl_xor_sync(0xffffffff, value, offset));\n"
+       "  }\n"
        "  return value;\n"
        "}\n"},
       {"BetterOf",

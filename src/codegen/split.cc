@@ -72,6 +72,29 @@ bool ReducesNeighbours(const Nest& nest) {
   return by_reduced >= by_result;
 }
 
+// The value where `condition` holds, 0 elsewhere; of a product every factor, so that it stays one.
+Scalar GuardedFactors(const Scalar& condition, const Scalar& value, const Scalar& zero) {
+  if (value->kind == ScalarNode::Kind::kCall && std::string_view(value->function->name) == "mul") {
+    return GuardedFactors(condition, value->args[0], zero) *
+           GuardedFactors(condition, value->args[1], zero);
+  }
+  return Guard(condition, value, Cast(zero, value->dtype));
+}
+
+// Lengths of parts that are worth trying. Products of matrices get a few dozen parts at most: each
+// writes a whole result.
+std::vector<int64_t> ChunksOf(int64_t steps, int64_t all, bool contraction) {
+  std::vector<int64_t> chunks{0};
+  if (!contraction) {
+    for (int64_t c = 1; c < steps && c <= 65536; c *= 4) chunks.push_back(c);
+    return chunks;
+  }
+  for (int64_t c = 1; c < steps; c *= 2) {
+    if (c * (all / steps) >= 64 && steps <= 64 * c) chunks.push_back(c);
+  }
+  return chunks;
+}
+
 // Steps of the outermost reduced axis in one part; 0: no parts.
 int64_t DefaultChunk(const Nest& nest, const Family& family) {
   if (IsContraction(nest)) return 0;
@@ -102,7 +125,8 @@ Program SplitReductions(Program program, const Family& family, const Schedule& s
     const DType type = nest.body ? nest.body->dtype : DType::kFloat32;
     const auto identity =
         nest.kind == Nest::Kind::kReduce ? IdentityOf(nest.combine, type) : std::optional<Scalar>();
-    if (!identity || nest.reduced.empty() || IsContraction(nest)) {
+    const bool contraction = IsContraction(nest);
+    if (!identity || nest.reduced.empty() || (contraction && nest.combine != Combine::kSum)) {
       nests.push_back(std::move(nest));
       continue;
     }
@@ -115,10 +139,10 @@ Program SplitReductions(Program program, const Family& family, const Schedule& s
     int64_t all = steps;
     for (size_t i = 1; i < nest.reduced.size(); ++i)
       all *= Largest(family, nest.reduced[i].atom()->extent);
-    if (all < 1024 || chunk >= steps) chunk = 0;
-    if (genes && all >= 1024) {
-      std::vector<int64_t> values{0};
-      for (int64_t c = 1; c < steps && c <= 65536; c *= 4) values.push_back(c);
+    const int64_t least = contraction ? 256 : 1024;
+    if (all < least || chunk >= steps) chunk = 0;
+    if (genes && all >= least) {
+      std::vector<int64_t> values = ChunksOf(steps, all, contraction);
       if (std::find(values.begin(), values.end(), chunk) == values.end()) values.push_back(chunk);
       genes->push_back({gene, values, chunk});
     }
@@ -131,7 +155,7 @@ Program SplitReductions(Program program, const Family& family, const Schedule& s
     const Int part = Axis(first.atom()->name + "_part", count);
     const Int step = Axis(first.atom()->name + "_step", Int(chunk));
     const Int position = chunk == 1 ? part : part * Int(chunk) + step;
-    const bool parts_last = ReducesNeighbours(nest);
+    const bool parts_last = !contraction && ReducesNeighbours(nest);
 
     Buffer partial = whole;
     partial.name = whole.name + "_parts";
@@ -152,8 +176,11 @@ Program SplitReductions(Program program, const Family& family, const Schedule& s
     parts.body = SubstituteIndices(nest.body, [&](const Atom& atom) -> std::optional<Int> {
       return atom->key == first.atom()->key ? std::optional(position) : std::nullopt;
     });
-    if (chunk > 1)
-      parts.body = Guard(LessThan(position, first.atom()->extent), parts.body, *identity);
+    if (chunk > 1) {
+      const Scalar exists = LessThan(position, first.atom()->extent);
+      parts.body = contraction ? GuardedFactors(exists, parts.body, *identity)
+                               : Guard(exists, parts.body, *identity);
+    }
     if (parts.reduced.empty()) parts.kind = Nest::Kind::kMap;
     nests.push_back(std::move(parts));
 
