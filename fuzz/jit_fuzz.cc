@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 
 #include "campaign.h"
@@ -80,6 +81,12 @@ int Run(int argc, char** argv) {
     const auto good = SelfTest(options.seed);
     if (!good.ok()) fmt::print("{}\n", good.error().Format());
     return good.ok() && *good ? 0 : 1;
+  }
+  std::error_code failed;
+  std::filesystem::create_directories(output, failed);
+  if (failed) {
+    fmt::print("{}: {}\n", output, failed.message());
+    return 2;
   }
   const auto result = RunCampaign(options);
   if (!result.ok()) {

@@ -63,7 +63,9 @@ SavedValue CodeGenerator::Save(const LiveValue& value, llvm::ArrayRef<llvm::Allo
 }
 
 SavedValue CodeGenerator::SaveNow(const LiveValue& value) {
-  if (analysis_.Unchanged(pc_, value.web)) return Describe(value, storage_[value.web]);
+  // Where lanes part, those that ran before may have saved their own value of the web there.
+  if (parted_ == nullptr && analysis_.Unchanged(pc_, value.web))
+    return Describe(value, storage_[value.web]);
   return Save(value);
 }
 
