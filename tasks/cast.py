@@ -17,5 +17,5 @@ def arguments(count, scale=0.5):
 
 
 quick = sizes("count", (4096,))
-hidden = sizes("count", (1,), (33,), (1027,))
+hidden = sizes("count", (1,), (33,), (1027,), (1030,))
 timing = sizes("count", (268435456,))

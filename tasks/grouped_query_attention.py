@@ -15,5 +15,5 @@ def arguments(batch, heads, kv_heads, tokens, width):
 
 axes = "batch heads kv_heads tokens width"
 quick = sizes(axes, (1, 4, 2, 24, 16))
-hidden = sizes(axes, (1, 2, 1, 1, 8), (2, 6, 2, 17, 8), (1, 3, 1, 33, 12))
+hidden = sizes(axes, (1, 2, 1, 1, 8), (2, 6, 2, 17, 8), (1, 3, 1, 70, 12))
 timing = sizes(axes, (4, 32, 8, 2048, 128), (1, 64, 8, 4096, 128))

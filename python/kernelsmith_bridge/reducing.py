@@ -106,6 +106,20 @@ def _steps(sizes, old):
     return [apart, half] if apart not in taken and apart != half else [half]
 
 
+def _depth(size, shapes):
+    """How far from the last axis a size is at the least; a size that no tensor shows comes last."""
+    places = [len(shape) - 1 - axis for shape in shapes for axis, each in enumerate(shape) if each == size]
+    return min(places, default=-1)
+
+
+def _next(sizes, open_sizes, shapes, keep):
+    """The size to make smaller: the largest, or (keep "inner") the outermost that is more than two. What
+    a thread or a block loops over is most often the last axis."""
+    if keep != "inner":
+        return max(open_sizes, key=lambda value: sizes[value])
+    return max(open_sizes, key=lambda value: (sizes[value] > 2, _depth(sizes[value], shapes), sizes[value]))
+
+
 def reduce(request, stage):
     target = int(request["work"])
     sizes, sides = _sizes(request, stage)
@@ -117,7 +131,7 @@ def reduce(request, stage):
         open_sizes = [old for old in sizes if old not in stuck and sizes[old] > 1]
         if work <= target or not open_sizes:
             break
-        old = max(open_sizes, key=lambda value: sizes[value])
+        old = _next(sizes, open_sizes, shapes, request.get("keep"))
         step = None
         for size in _steps(sizes, old):
             trial = {**sizes, old: size}

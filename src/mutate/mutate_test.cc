@@ -102,6 +102,7 @@ TEST(Mutate, EachOperatorOfTheHost) {
       {"missing_zeroing", "auto y = torch::zeros_like(x);", "auto y = torch::empty_like(x);"},
       {"wrong_size", "int n = x.size(1);", "int n = x.size(0);"},
       {"wrong_host_arithmetic", "k<<<g, b>>>(n, 1.0f / n);", "k<<<g, b>>>(n, 1.01 * (1.0f / n));"},
+      {"wrong_host_arithmetic", "k<<<g, b>>>(n, n / 2);", "k<<<g, b>>>(n, (n / 2) + 1);"},
   };
   for (const auto& [name, before, after] : kCases) {
     EXPECT_EQ(All(host(before), name), std::vector<std::string>{host(after)}) << name;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <string>
 
 #include "mutate/operators.h"
@@ -129,7 +130,20 @@ void WrongSize(const Source& source, Sites& sites) {
   });
 }
 
-// Numbers that the host computes: scales, corrections, 1 / n.
+// Whether a text is a number with a fraction: by its literals and the functions it calls.
+bool LooksLikeFloat(const std::string& text) {
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '.' && std::isdigit(static_cast<unsigned char>(text[i + 1]))) return true;
+  }
+  for (const char* word :
+       {"float", "double", "sqrt", "pow", "exp", "log", "eps", "scale", "1.", "beta", "rate"}) {
+    if (text.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Numbers that the host computes: scales, corrections, 1 / n. Of a small integer one percent is
+// nothing, so that it is one more.
 void WrongHostArithmetic(const Source& source, Sites& sites) {
   ForLaunches(source, [&](size_t i, const Function&) {
     for (const Range& argument : source.Arguments(ArgumentsOf(source, i))) {
@@ -137,7 +151,10 @@ void WrongHostArithmetic(const Source& source, Sites& sites) {
       const bool computed =
           text.find_first_of("+-*/(") != std::string::npos || text.find("eps") != std::string::npos;
       if (!computed || text.find("data_ptr") != std::string::npos) continue;
-      sites.Replace(argument, fmt::format("1.01 * ({})", text), false);
+      sites.Replace(
+          argument,
+          LooksLikeFloat(text) ? fmt::format("1.01 * ({})", text) : fmt::format("({}) + 1", text),
+          false);
     }
   });
 }
@@ -154,7 +171,8 @@ std::vector<Operator> HostOperators() {
       {"swapped_arguments", "two arguments of a launch are swapped", SwappedArguments},
       {"missing_zeroing", "a buffer that must start at zero does not", MissingZeroing},
       {"wrong_size", "one size of a tensor for another", WrongSize},
-      {"wrong_host_arithmetic", "a number computed on the host is 1 % off", WrongHostArithmetic},
+      {"wrong_host_arithmetic", "a number computed on the host is off by 1 %, or by 1",
+       WrongHostArithmetic},
   };
 }
 

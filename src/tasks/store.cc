@@ -328,6 +328,7 @@ Result<TaskConfiguration> TaskStore::Reduce(const Task& task, const TaskRequest&
                                             int64_t work) {
   json body = Body(task, request, "reduce");
   body["work"] = work;
+  if (request.configuration.keep_inner) body["keep"] = "inner";
   KS_TRY(const Answer answer, Ask(task, std::move(body)));
   TaskConfiguration reduced;
   reduced.group = request.configuration.group;

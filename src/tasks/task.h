@@ -41,6 +41,8 @@ struct TaskConfiguration {
   std::string group;  // quick, hidden, timing; single, multi for robust-kbench; default
   // What the bridge calls the task with: {"input": {...}, "init": {...}, "sizes": {...}}.
   nlohmann::json values = nlohmann::json::object();
+  // Where it must be reduced: outer sizes first, so that the last axis stays long.
+  bool keep_inner = false;
 };
 
 struct Task {

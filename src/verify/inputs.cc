@@ -23,6 +23,9 @@ constexpr Recipe kRecipes[] = {
     {"offset", true, "rows with a mean of a thousand times the spread, of either sign"},
     {"tiny", true, "near the smallest normal numbers"},
     {"outliers", true, "single elements a million times the task's size"},
+    {"spike_first", true, "a value of 200 at the first place of every row", true},
+    {"spike_last", true, "a value of 200 at the last place of every row", true},
+    {"spikes", true, "a value of 200 somewhere in every row", true},
 };
 
 // What a tensor's own values say about what may stand in it.
@@ -142,6 +145,19 @@ void MakeRows(HostTensor& tensor, const Domain& domain, Rng& rng) {
   }
 }
 
+// One value in every row that exp can't hold, at its first place, its last or anywhere. It may be
+// outside the draw's domain: the caller asks for finite results alone.
+void PutSpikes(std::string_view where, HostTensor& tensor, const Domain& domain, Rng& rng) {
+  const int64_t row = tensor.shape.empty() ? 1 : std::max<int64_t>(tensor.shape.back(), 1);
+  const double spike = std::min(200 * std::max(domain.spread, 1.0), 65504.0);
+  for (int64_t begin = 0; begin < tensor.count(); begin += row) {
+    int64_t place = 0;
+    if (where == "spike_last") place = row - 1;
+    if (where == "spikes") place = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(row)));
+    tensor.set(begin + place, spike);
+  }
+}
+
 bool HidesSigns(const Domain& domain) {
   return domain.non_negative && !domain.fixed && !domain.constant;
 }
@@ -178,6 +194,7 @@ void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rn
   if (recipe == "offset") return ShiftRows(tensor, 1024 * domain.spread, domain, rng);
   if (recipe == "tiny") return Scale(tensor, 0x1p-100, domain);
   if (recipe == "outliers") return ChangeSingles(tensor, 5e5, 1e6, domain, rng);
+  return PutSpikes(recipe, tensor, domain, rng);
 }
 
 }  // namespace

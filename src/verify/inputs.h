@@ -3,7 +3,7 @@
 //
 // Every recipe keeps to the domain that the draw shows: what is never negative stays so,
 // probabilities stay probabilities, masks stay masks, indices stay valid. Only "signed" asks about
-// the other sign, which a kernel for torch.rand alone could leave out. Where PyTorch itself has no
+// the other sign, which a kernel for torch.rand alone could leave out, and spikes about maxima. Where PyTorch itself has no
 // finite answer (a root, a logarithm), a recipe says nothing about the candidate, and the caller
 // drops it.
 #pragma once
@@ -26,6 +26,7 @@ struct Recipe {
   // else. Harsh ones are large, tiny or shifted: a kernel that is off there may just be unstable.
   bool harsh = false;
   std::string_view what;  // for people
+  bool spikes = false;    // for tasks with a softmax alone (maxima.h)
 };
 
 // In the order in which they are worth trying.

@@ -47,6 +47,27 @@ TEST(Inputs, RecipesDoWhatTheySay) {
   EXPECT_GT(offset.at(0) * offset.at(15), 0);
 }
 
+TEST(Inputs, SpikesAreOneInARow) {
+  const HostTensor base = Normals({8, 16});
+  std::set<int64_t> places;
+  for (const Recipe& recipe : Recipes()) {
+    if (!recipe.spikes) continue;
+    const HostTensor made = Make(std::string(recipe.name).c_str(), base);
+    for (int64_t row = 0; row < 8; ++row) {
+      int spikes = 0;
+      for (int64_t i = 0; i < 16; ++i) {
+        if (made.at(row * 16 + i) < 100) continue;
+        ++spikes;
+        places.insert(i);
+        if (recipe.name == "spike_first") EXPECT_EQ(i, 0);
+        if (recipe.name == "spike_last") EXPECT_EQ(i, 15);
+      }
+      EXPECT_EQ(spikes, 1);
+    }
+  }
+  EXPECT_GT(places.size(), 4U);
+}
+
 TEST(Inputs, ConstantTensorsAreVariedAndStayPositive) {
   const HostTensor ones = MakeHostTensor(DType::kFloat32, {64}, std::vector<double>(64, 1.0));
   const HostTensor varied = Make("redrawn", ones);

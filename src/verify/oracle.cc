@@ -170,7 +170,8 @@ OutputReference ExpectedOutput::Reference(double epsilon) const {
           // Sums of half precision numbers are kept in float32.
           .sum_epsilon = dtype == DType::kFloat64 ? UnitRoundoff(dtype)
                          : IsFloat(dtype)         ? UnitRoundoff(DType::kFloat32)
-                                                  : 0};
+                                                  : 0,
+          .wide_sums = dtype == DType::kFloat16 || dtype == DType::kBfloat16};
 }
 
 Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const CaseTensors& values,

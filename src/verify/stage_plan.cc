@@ -14,7 +14,8 @@ void NoteOnce(std::vector<std::string>& list, const std::string& name) {
   if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(name);
 }
 
-// The quick configurations, then the others that are not meant for timing, and the first that is.
+// The quick configurations, then the others that are not meant for timing, and the first that is:
+// with a long last axis, and with all sizes alike.
 std::vector<TaskConfiguration> Choose(const Verification& verification) {
   const auto& all = verification.task.Configurations(verification.options.direction);
   if (verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
@@ -33,6 +34,8 @@ std::vector<TaskConfiguration> Choose(const Verification& verification) {
   if (chosen.front().group == "timing" || verification.options.timing_work == 0) return chosen;
   for (const TaskConfiguration& each : all) {
     if (each.group != "timing") continue;
+    chosen.push_back(each);
+    chosen.back().keep_inner = true;
     chosen.push_back(each);
     break;
   }

@@ -43,8 +43,8 @@ std::vector<double> ErrorScales(const OutputReference& reference) {
     }
   }
   const double usual = RmsError(reference.exact, std::vector<double>(count));
-  const double serial =
-      kSerialFactor * reference.sum_epsilon * std::sqrt(std::max(reference.sum_length, 1.0));
+  const double terms = std::sqrt(std::max(reference.sum_length, 1.0));
+  const double serial = kSerialFactor * reference.sum_epsilon * terms;
   for (size_t i = 0; i < count; ++i) {
     // The exact value is a lower bound of the magnitude, and its only stand-in where there is none.
     double magnitude = std::abs(reference.exact[i]);
@@ -52,7 +52,9 @@ std::vector<double> ErrorScales(const OutputReference& reference) {
       magnitude = reference.magnitude[i];
     }
     if (!std::isfinite(magnitude)) continue;
-    scales[i] = std::max(scales[i], kMagnitudeFactor * reference.epsilon * magnitude);
+    const double rounded =
+        reference.wide_sums ? std::max(std::abs(reference.exact[i]), magnitude / terms) : magnitude;
+    scales[i] = std::max(scales[i], kMagnitudeFactor * reference.epsilon * rounded);
     // A small result may be the difference of larger sums, but of none beyond its magnitude.
     const double summed = std::max(std::abs(reference.exact[i]), std::min(magnitude, usual));
     scales[i] = std::max(scales[i], serial * summed);

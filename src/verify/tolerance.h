@@ -3,7 +3,8 @@
 // the same task:
 //
 //   scale = max(RMS of PyTorch's error over the tensor, the same over the element's row,
-//               c * eps * (the graph evaluated on absolute values),
+//               c * eps * (the graph evaluated on absolute values; by the root of the terms of the
+//               longest sum where sums are kept in a wider format),
 //               d * eps * sqrt(terms of the longest sum) * |result|, the smallest step of the
 //               dtype)
 //
@@ -29,6 +30,9 @@ struct OutputReference {
   double smallest = 0;                // smallest positive value of the dtype
   double sum_length = 1;              // terms of the longest sum that the output comes from
   double sum_epsilon = 0;             // half a unit in the last place of 1 in what sums are kept in
+  // Sums are kept in more digits than results have. What is rounded to few digits is then at most
+  // each term, and such errors add up at random.
+  bool wide_sums = false;
 };
 
 // 16 scales: a serial float32 dot product of 4096 terms is at 8 beside a pairwise one, TF32 above

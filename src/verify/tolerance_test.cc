@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "support/rng.h"
+#include "tensor/host_tensor.h"
 
 namespace kernelsmith {
 namespace {
@@ -75,6 +76,47 @@ TEST(Tolerance, HonestSumsPassAndLowerPrecisionDoesNot) {
   const NumericComparison tf32 = CompareNumbers(dots.tf32, dots.Reference());
   EXPECT_FALSE(tf32.passed());
   EXPECT_GT(tf32.worst, 200);
+}
+
+double Half(double value) {
+  HostTensor tensor = MakeHostTensor(DType::kFloat16, {1}, {value});
+  return tensor.at(0);
+}
+
+// PyTorch sums products of half precision numbers in float32. Terms may be rounded; running sums in
+// half precision are something else.
+TEST(Tolerance, SumsOfHalvesAreKeptInFloat) {
+  constexpr int kTerms = 64;
+  Rng rng(13);
+  std::vector<double> exact, magnitude, torch, terms, sums;
+  for (int i = 0; i < 500; ++i) {
+    double sum = 0, absolute = 0, rounded_terms = 0, rounded_sum = 0;
+    for (int k = 0; k < kTerms; ++k) {
+      const double product = Half(rng.Normal()) * Half(rng.Normal());
+      sum += product;
+      absolute += std::abs(product);
+      rounded_terms += Half(product);
+      rounded_sum = Half(rounded_sum + product);
+    }
+    exact.push_back(sum);
+    magnitude.push_back(absolute);
+    torch.push_back(Half(sum));
+    terms.push_back(Half(rounded_terms));
+    sums.push_back(rounded_sum);
+  }
+  OutputReference reference{.exact = exact,
+                            .torch = torch,
+                            .magnitude = magnitude,
+                            .epsilon = 0x1p-11,
+                            .smallest = 0x1p-24,
+                            .sum_length = kTerms,
+                            .sum_epsilon = kEpsilon,
+                            .wide_sums = true};
+  EXPECT_LT(CompareNumbers(torch, reference).worst, kLimit / 2);
+  EXPECT_TRUE(CompareNumbers(terms, reference).passed());
+  EXPECT_FALSE(CompareNumbers(sums, reference).passed());
+  reference.wide_sums = false;
+  EXPECT_TRUE(CompareNumbers(sums, reference).passed());  // what the flag is needed for
 }
 
 // Running sums and atomic additions of positive numbers, one after the other: PyTorch's own result
