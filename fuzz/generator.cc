@@ -53,6 +53,7 @@ class Generator {
 
   Program Run() {
     faulty_ = Below(16) == 0;
+    waits_in_loops_ = OneIn(2);
     Input();
     Prologue();
     const int statements = options_.statements / 2 +
@@ -445,8 +446,8 @@ class Generator {
     }
     const std::string where = !space.empty() ? "." + space : global && !OneIn(4) ? ".global" : "";
     const std::string vector = width > 1 ? fmt::format(".v{}", width) : "";
-    const std::string strength =
-        OneIn(12) && space != "local" ? Choose({".volatile", ".relaxed.gpu"}) : "";
+    const bool strong = OneIn(12) && space != "local" && (waits_in_loops_ || scope.leave.empty());
+    const std::string strength = strong ? Choose({".volatile", ".relaxed.gpu"}) : "";
     if (store) {
       Emit(unit, fmt::format("{}st{}{}{}.{} {}, {};", guard, strength, where, vector, type, address,
                              value));
@@ -515,7 +516,10 @@ class Generator {
     return fmt::format("[%x4+{}]", offset);
   }
 
-  void Atomic() {
+  // Loops that wait (an atomic that tells what was there, a strong load) give way to other lanes
+  // when nothing changes, and engines may do that at different times. A kernel has such loops, or
+  // atomics whose order shows.
+  void Atomic(const Scope& scope) {
     const int unit = NewUnit();
     std::string space;
     std::string address;
@@ -536,17 +540,25 @@ class Generator {
       space = ".shared";
       address = fmt::format("[%i7+{}]", 8 * Below(4));
     }
-    Emit(
-        unit,
-        Guard() +
-            Expand(Choose({"red# (add|min|max).(u32|s32) @, $r", "red# (and|or|xor).b32 @, $r",
-                           "red# (add.u64|min.s64|max.u64|and.b64) @, $d",
-                           "red# (inc|dec).u32 @, $r", "red# add.f32 @, $F", "red# add.f64 @, $G",
-                           "red# add.noftz.f16x2 @, $R", "atom# (add|min|max).(u32|s32) $R, @, $r",
-                           "atom# (and|or|xor|exch).b32 $R, @, $r", "atom# (inc|dec).u32 $R, @, $r",
-                           "atom# cas.b32 $R, @, $r, $r", "atom# add.f32 $F, @, $F",
-                           "atom# (exch|cas1).b64 $D, @, $D", "atom# (add|max).u64 $D, @, $d"})) +
-            ";");
+    const std::vector<std::string> commuting = {"red# (add|min|max).(u32|s32) @, $r",
+                                                "red# (and|or|xor).b32 @, $r",
+                                                "red# (add.u64|min.s64|max.u64|and.b64) @, $d"};
+    const std::vector<std::string> ordered = {"red# (inc|dec).u32 @, $r", "red# add.f32 @, $F",
+                                              "red# add.f64 @, $G", "red# add.noftz.f16x2 @, $R"};
+    const std::vector<std::string> telling = {"atom# (add|min|max).(u32|s32) $R, @, $r",
+                                              "atom# (and|or|xor|exch).b32 $R, @, $r",
+                                              "atom# (inc|dec).u32 $R, @, $r",
+                                              "atom# cas.b32 $R, @, $r, $r",
+                                              "atom# add.f32 $F, @, $F",
+                                              "atom# (exch|cas1).b64 $D, @, $D",
+                                              "atom# (add|max).u64 $D, @, $d"};
+    std::vector<std::string> forms = commuting;
+    const auto allow = [&](const std::vector<std::string>& more) {
+      forms.insert(forms.end(), more.begin(), more.end());
+    };
+    if (!waits_in_loops_ || space == ".shared") allow(ordered);
+    if (waits_in_loops_ ? space == ".shared" : scope.leave.empty()) allow(telling);
+    Emit(unit, Guard() + Expand(Pick(forms)) + ";");
     std::string& text = program_.lines.back().text;
     const size_t cas = text.find("cas1");
     if (cas != std::string::npos) text.replace(cas, 4, "exch");
@@ -725,7 +737,7 @@ class Generator {
   void Statement(const Scope& scope) {
     const uint64_t kind = Below(100);
     if (kind < 22) return Access(scope);
-    if (kind < 25) return Atomic();
+    if (kind < 25) return Atomic(scope);
     if (kind < 33) return Together(scope);
     if (kind < 36 && scope.together) return Exchange();
     if (scope.depth < 3) {
@@ -772,6 +784,7 @@ class Generator {
   GeneratorOptions options_;
   Program program_;
   bool faulty_ = false;
+  bool waits_in_loops_ = false;
   int units_ = 0;
   int labels_ = 0;
   int counters_ = 0;
