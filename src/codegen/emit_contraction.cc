@@ -73,9 +73,7 @@ class ContractionEmitter {
     Hoist(right);
     out_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {{", type, k0_, depth_text_,
                           tile_k_));
-    // All loads of a step are in flight together.
-    Fetch(left);
-    Fetch(right);
+    Fetch({&left, &right});
     out_.Line("__syncthreads();  // the last step may still be read");
     Put(left);
     Put(right);
@@ -166,17 +164,23 @@ class ContractionEmitter {
     // Large tiles reuse more, but leave multiprocessors idle unless there are a few hundred of
     // them.
     const int64_t most = m * n * Largest(Count(batch_)) >= (int64_t{1} << 22) ? 128 : 64;
-    tile_m_ = context_.Choose(gene + ".tile_m", {16, 32, 64, 128}, tile(m, most));
-    tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64, 128}, tile(n, most));
+    tile_m_ = context_.Choose(gene + ".tile_m", {16, 32, 64, 128, 256}, tile(m, most));
+    tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64, 128, 256}, tile(n, most));
     tile_k_ = context_.Choose(gene + ".tile_k", {4, 8, 16, 32}, k <= 8 ? 8 : 16);
     pad_ = context_.Choose(gene + ".pad", {0, 1, 4}, 4);
     vector_ = context_.Choose(gene + ".vector", {1, 4}, 4);
     const auto each = [](int64_t t) {
       return t >= 128 ? int64_t{8} : t >= 64 ? int64_t{4} : t >= 32 ? int64_t{2} : int64_t{1};
     };
-    thread_m_ = context_.Choose(gene + ".thread_m", {1, 2, 4, 8}, each(tile_m_));
-    thread_n_ = context_.Choose(gene + ".thread_n", {1, 2, 4, 8}, each(tile_n_));
-    // At most 1024 threads, at least a warp: what a schedule asks for is bent to fit.
+    thread_m_ = context_.Choose(gene + ".thread_m", {1, 2, 4, 8, 16}, each(tile_m_));
+    thread_n_ = context_.Choose(gene + ".thread_n", {1, 2, 4, 8, 16}, each(tile_n_));
+    // What a schedule asks for is bent to fit. Slices of both factors: 48 KB without an opt-in.
+    constexpr int64_t kSharedBytes = 48 << 10;
+    const int64_t bytes = SizeOf(RegisterType(kernel_.nests[0].body->dtype));
+    while ((tile_m_ + tile_n_ + 2 * pad_) * tile_k_ * bytes > kSharedBytes) tile_k_ /= 2;
+    // Sums in registers, of which a thread has 255.
+    while (thread_m_ * thread_n_ > 128) (thread_m_ >= thread_n_ ? thread_m_ : thread_n_) /= 2;
+    // At most 1024 threads, at least a warp.
     while (tile_m_ / thread_m_ * (tile_n_ / thread_n_) > 1024)
       (thread_m_ <= thread_n_ ? thread_m_ : thread_n_) *= 2;
     while (tile_m_ / thread_m_ * (tile_n_ / thread_n_) < 32)
@@ -390,21 +394,26 @@ class ContractionEmitter {
     return side.along_k ? std::pair{rows, within} : std::pair{within, rows};
   }
 
-  // A slice of a factor into registers.
-  void Fetch(const Side& side) {
-    const std::string value_type = ValueType(side.value->dtype);
-    out_.Line(fmt::format("{} {}[{}];", value_type, side.next, side.turns * side.width));
-    out_.Share({side.value});
-    if (!side.wide.empty()) {
-      out_.Open(fmt::format("if ({}) {{", side.wide));
-      FetchGroups(side, true);
-      out_.Close("} else {");
-      out_.Indent();
-      FetchGroups(side, false);
-      out_.Close();
-    } else {
-      FetchGroups(side, false);
+  // Slices of the factors into registers, all loads of a step in flight together: in one branch
+  // for both, or the second would wait for the first.
+  void Fetch(const std::vector<const Side*>& sides) {
+    std::string wide;
+    for (const Side* side : sides) {
+      out_.Line(fmt::format("{} {}[{}];", ValueType(side->value->dtype), side->next,
+                            side->turns * side->width));
+      out_.Share({side->value});
+      if (!side->wide.empty()) wide += (wide.empty() ? "" : " && ") + side->wide;
     }
+    const auto fetch = [&](bool at_once) {
+      for (const Side* side : sides) FetchGroups(*side, at_once && !side->wide.empty());
+    };
+    if (wide.empty()) return fetch(false);
+    out_.Open(fmt::format("if ({}) {{", wide));
+    fetch(true);
+    out_.Close("} else {");
+    out_.Indent();
+    fetch(false);
+    out_.Close();
   }
 
   void FetchGroups(const Side& side, bool at_once) {

@@ -47,7 +47,8 @@ struct LaunchCounters {
 
   // ---- instructions, PTX's, once per warp; those whose guard no lane fulfils are not among them
   uint64_t warp_instructions = 0;
-  uint64_t lane_instructions = 0;                        // summed over lanes that execute
+  uint64_t lane_instructions = 0;  // summed over lanes that execute
+  uint64_t code_instructions = 0;  // of the PTX that ran at all, each once: loops repeat them
   std::array<uint64_t, kInstructionClasses> by_class{};  // warp instructions
   // Machine instructions that these become, about: 64-bit integers and divisions are several,
   // moves and parameter loads none. Model.

@@ -274,6 +274,7 @@ void CounterObserver::Launch::SumRecords() {
     for (const Record& record : code.records) {
       const InstructionFacts& facts = record.facts;
       counters.warp_instructions += record.warps;
+      if (record.warps > 0) ++counters.code_instructions;
       counters.lane_instructions += record.lanes;
       counters.by_class[static_cast<size_t>(facts.which)] += record.warps;
       counters.issue_slots += record.warps * facts.issue;

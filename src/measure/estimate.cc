@@ -83,14 +83,21 @@ class Model {
   double Of(InstructionClass which) const {
     return static_cast<double>(c_.by_class[static_cast<size_t>(which)]);
   }
+  // How often a warp executes an instruction of the code, in the mean. ptxas tells spills of the
+  // code; where in it they are nobody does, and most of it may be the body of a loop.
+  double Repeats() const {
+    if (c_.code_instructions == 0 || c_.warps == 0) return 1;
+    return std::max(1.0, static_cast<double>(c_.warp_instructions) / static_cast<double>(c_.warps) /
+                             static_cast<double>(c_.code_instructions));
+  }
   std::string Tail() const {
     return busy_ < 0.9 ? fmt::format(", {:.0f} % of the SMs have work", 100 * busy_) : "";
   }
 
   void Issue() {
     // Spilled registers go through local memory: a store and a load for each four bytes.
-    const double spills =
-        (c_.spill_store_bytes + c_.spill_load_bytes) / 4.0 * static_cast<double>(c_.warps);
+    const double spills = (c_.spill_store_bytes + c_.spill_load_bytes) / 4.0 * Repeats() *
+                          static_cast<double>(c_.warps);
     const double slots = static_cast<double>(c_.issue_slots) + spills;
     Add("instruction issue", OnSms(slots / GpuRates::kIssuePerClock),
         FormatQuantity(slots, "warp instructions") + Tail());
@@ -186,7 +193,8 @@ class Model {
     const double load = l1 * GpuRates::kL1LatencyClocks / clock +
                         (1 - l1) * (l2 * rates_.l2_latency + (1 - l2) * rates_.dram_latency);
     const double waits = static_cast<double>(c_.global_waits) / warps;
-    const double spill_waits = c_.spill_load_bytes / 4.0 / 4;  // of four at a time, from L1
+    // Of four at a time, from L1.
+    const double spill_waits = c_.spill_load_bytes / 4.0 / 4 * Repeats();
     const double seconds =
         waits * load +
         (static_cast<double>(c_.shared_waits) / warps * GpuRates::kSharedLatencyClocks +

@@ -65,6 +65,12 @@ TEST(EstimateLaunch, MoreOfAnythingTakesLonger) {
     c.global_waits *= 4;
   }));
   EXPECT_TRUE(longer([](auto& c) { c.spill_load_bytes = c.spill_store_bytes = 2000; }));
+  // Few spills in code that runs again and again are many.
+  EXPECT_TRUE(longer([](auto& c) {
+    c.spill_load_bytes = c.spill_store_bytes = 64;
+    c.warp_instructions = c.warps * 2000;
+    c.code_instructions = 10;
+  }));
 }
 
 TEST(EstimateLaunch, OneBlockLeavesTheGpuIdle) {
