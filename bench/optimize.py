@@ -7,11 +7,13 @@ mode (estimated), how far above the bytes and flops that a task needs; and evolu
     bench/optimize.py improve --output build/optimize_bench --report   # only the table of what there is
 
 Every run is a folder of its own there. What is finished is not done again and what was cut short goes on, so the
-command can be killed and repeated."""
+command can be killed and repeated. "cpu s" is processor time a candidate, all of the command and its children in it
+(two cores do 120 over it a minute when nothing else runs)."""
 import argparse
 import json
 import math
 import pathlib
+import resource
 import subprocess
 import sys
 import time
@@ -37,7 +39,12 @@ def run(arguments, task, search, seed):
     else:
         command += ["--seed", str(seed), "--search", search]
     started = time.time()
+    before = processor_seconds()
     done = subprocess.run(command, capture_output=True, text=True)
+    note = folder / "processor_seconds"
+    if folder.exists():  # of all sessions
+        spent = float(note.read_text()) if note.exists() else 0
+        note.write_text(str(spent + processor_seconds() - before))
     if done.returncode != 0:
         reason = done.stdout or done.stderr
         print(f"# {task} {search} {seed}: exit code {done.returncode}: {reason.strip()[:300]}", flush=True)
@@ -49,11 +56,19 @@ def run(arguments, task, search, seed):
     return result
 
 
+def processor_seconds():
+    """Of all children that have ended, with theirs."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def read(folder, candidates):
     try:
         result = json.loads((folder / "result.json").read_text())
     except (OSError, ValueError):
         return None
+    note = folder / "processor_seconds"
+    result["processor_seconds"] = float(note.read_text()) if note.exists() else float("nan")
     enough = result["candidates"] >= candidates or result["ended_by"] == "candidates"
     return result if enough else None
 
@@ -65,7 +80,7 @@ def geometric_mean(values):
 def improve(arguments):
     rows = [(task, run(arguments, task, "evolution", arguments.seed)) for task in arguments.tasks or IMPROVE]
     print(f"{'task':<20} {'first us':>10} {'best us':>10} {'eager us':>10} {'floor us':>10} {'x first':>8} {'x eager':>8} "
-          f"{'x floor':>8} {'cand.':>6} {'a minute':>8}")
+          f"{'x floor':>8} {'cand.':>6} {'a minute':>8} {'cpu s':>6}")
     over_first, below_floor, slower = [], [], []
     for task, result in rows:
         if result is None:
@@ -80,7 +95,8 @@ def improve(arguments):
             slower.append(task)
         print(f"{task:<20} {first:>10.2f} {best:>10.2f} {result['eager_us']:>10.2f} {result['floor_us']:>10.2f} "
               f"{first / best:>8.2f} {result['eager_us'] / best:>8.2f} {best / result['floor_us']:>8.2f} "
-              f"{result['candidates']:>6} {60 * result['candidates'] / result['seconds']:>8.1f}")
+              f"{result['candidates']:>6} {60 * result['candidates'] / result['seconds']:>8.1f} "
+              f"{result['processor_seconds'] / result['candidates']:>6.1f}")
     print(f"speed over the first translation, geometric mean of {len(over_first)} tasks: {geometric_mean(over_first):.2f}")
     print(f"estimates below the task's own bytes and flops: {len(below_floor)} {' '.join(below_floor)}")
     print(f"slower than estimated eager (plain products and convolutions: than 0.7 of it): {len(slower)} {' '.join(slower)}")
