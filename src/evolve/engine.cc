@@ -76,6 +76,7 @@ struct Evolution::Slot {
 
   bool committed = false;
   bool identified = false;  // went through the first stage and waits for the others
+  bool examined = false;    // and through all but the last
   ArchivedCandidate candidate;
   std::unique_ptr<Artifact> artifact;
   Clock::Duration spent{0};
@@ -288,20 +289,90 @@ void Evolution::MarkKnown(std::vector<Slot>& slots) {
   }
 }
 
-// The stages after the first.
-void Evolution::Finish(Slot& slot) {
+// The stages between the first and the last.
+void Evolution::Examine(Slot& slot) {
   const Clock::Duration start = parts_.clock.Now();
   ArchivedCandidate& candidate = slot.candidate;
-  candidate.verdict = "verified";
-  candidate.stage = parts_.cascade.back()->name();
-  for (size_t i = 1; i < parts_.cascade.size(); ++i) {
+  for (size_t i = 1; i + 1 < parts_.cascade.size(); ++i) {
     const StageOutcome outcome = parts_.cascade[i]->Run(candidate, slot.artifact, slot.standing);
     if (outcome.passed) continue;
     if (outcome.error) return Break(*outcome.error);
     candidate.verdict = outcome.verdict;
     candidate.stage = parts_.cascade[i]->name();
     candidate.reason = outcome.reason;
-    break;
+    slot.artifact.reset();
+    slot.spent += parts_.clock.Now() - start;
+    return Commit(slot);
+  }
+  slot.spent += parts_.clock.Now() - start;
+  slot.examined = true;
+}
+
+// The last stage, the dearest: two at a time in the order of numbers, and what they show counts for
+// those behind them, many of which it spares. By numbers, not by times: then a generation that a
+// budget cuts short goes on as if nothing had been.
+void Evolution::Decide(std::vector<Slot>& slots, int jobs) {
+  constexpr size_t kAtATime = 2;
+  const std::string last = parts_.cascade.back()->name();
+  std::vector<const ArchivedCandidate*> judged;  // of this generation, verified
+  for (size_t next = 0; next < slots.size() && !Stopped() && !error_;) {
+    std::vector<Slot*> wave;
+    for (; next < slots.size() && wave.size() < kAtATime; ++next) {
+      Slot& slot = slots[next];
+      if (slot.committed) {
+        if (done_.at(slot.number).stage == last) wave.push_back(&slot);
+        continue;
+      }
+      if (!slot.examined) {
+        next = slots.size();  // interrupted, or beyond the budget: so is all that is behind it
+        break;
+      }
+      for (const ArchivedCandidate* each : judged) {
+        Standing& standing = slot.standing;
+        standing.best_ns = std::min(standing.best_ns.value_or(*each->time_ns), *each->time_ns);
+        if (each->island != slot.island || each->cell.empty()) continue;
+        const auto elite = standing.elite_ns.emplace(each->cell, *each->time_ns).first;
+        elite->second = std::min(elite->second, *each->time_ns);
+      }
+      StageOutcome outcome = StageOutcome::Pass();
+      size_t stage = 0;
+      while (outcome.passed && stage + 1 < parts_.cascade.size()) {
+        outcome = parts_.cascade[stage++]->StillPasses(slot.candidate, slot.standing);
+      }
+      if (outcome.passed) {
+        wave.push_back(&slot);
+        continue;
+      }
+      slot.candidate.verdict = outcome.verdict;
+      slot.candidate.stage = parts_.cascade[stage - 1]->name();
+      slot.candidate.reason = outcome.reason;
+      slot.artifact.reset();
+      Commit(slot);
+    }
+    InParallel(jobs, wave.size(), [&](size_t i) {
+      if (!wave[i]->committed && !Stopped()) Finish(*wave[i]);
+    });
+    for (const Slot* slot : wave) {
+      const auto done = done_.find(slot->number);
+      if (done == done_.end()) return;  // stopped
+      if (done->second.verified() && done->second.time_ns) judged.push_back(&done->second);
+    }
+  }
+}
+
+void Evolution::Finish(Slot& slot) {
+  const Clock::Duration start = parts_.clock.Now();
+  ArchivedCandidate& candidate = slot.candidate;
+  candidate.verdict = "verified";
+  candidate.stage = parts_.cascade.back()->name();
+  if (parts_.cascade.size() > 1) {
+    const StageOutcome outcome =
+        parts_.cascade.back()->Run(candidate, slot.artifact, slot.standing);
+    if (outcome.error) return Break(*outcome.error);
+    if (!outcome.passed) {
+      candidate.verdict = outcome.verdict;
+      candidate.reason = outcome.reason;
+    }
   }
   slot.artifact.reset();
   slot.spent += parts_.clock.Now() - start;
@@ -325,7 +396,7 @@ void Evolution::Commit(Slot& slot) {
   }
   const auto place = done_.emplace(slot.number, *std::move(added)).first;
   slot.committed = true;
-  slot.identified = false;
+  slot.identified = slot.examined = false;
   if (watch_) watch_(place->second);
 }
 
@@ -388,8 +459,10 @@ Result<bool> Evolution::RunGeneration(int jobs) {
   std::erase_if(todo, [](const Slot* slot) { return !slot->identified; });
   // What is begun is finished also when money or time is used up meanwhile; only Stop() drops it.
   InParallel(jobs, todo.size(), [&](size_t i) {
-    if (!Stopped()) Finish(*todo[i]);
+    if (!Stopped()) Examine(*todo[i]);
   });
+  if (error_) return *error_;
+  Decide(slots, jobs);
   if (error_) return *error_;
   if (Stopped()) ended_by_ = "stopped";
   const bool complete =

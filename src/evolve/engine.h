@@ -98,6 +98,8 @@ class Evolution {
   Result<std::vector<Slot>> PlanGeneration();
   void Begin(Slot& slot);
   void MarkKnown(std::vector<Slot>& slots);
+  void Examine(Slot& slot);
+  void Decide(std::vector<Slot>& slots, int jobs);
   void Finish(Slot& slot);
   void Commit(Slot& slot);
   void Break(const Error& error);

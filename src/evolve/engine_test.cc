@@ -71,6 +71,29 @@ TEST(Evolution, TakesTheSameDeviceCodeOnlyOnce) {
   EXPECT_EQ((*all)[2].reason, "wrong length");
 }
 
+TEST(Evolution, WhatTheLastStageShowsSparesThoseBehind) {
+  Toy toy("spares");
+  auto evolution = Evolution::Start(toy.Parts({&toy.random}), {"bits"}, {.seed = 5, .batch = 40},
+                                    {.candidates = 40}, {});
+  ASSERT_TRUE((*evolution)->Run(2).ok());
+  // One generation: when it began nothing was known that anything could be slow beside.
+  const auto all = toy.archive->List({.order = ArchiveFilter::Order::kNumber});
+  ASSERT_EQ(all->size(), 40u);
+  std::optional<double> best;
+  int spared = 0;
+  for (const ArchivedCandidate& each : *all) {
+    if (each.reason == "slow") {
+      ++spared;
+      ASSERT_TRUE(best.has_value());
+      EXPECT_GT(*each.time_ns, 1.25 * *best);
+      EXPECT_EQ(each.stage, "estimate");
+    } else if (each.verified()) {
+      best = std::min(best.value_or(*each.time_ns), *each.time_ns);
+    }
+  }
+  EXPECT_GT(spared, 0);
+}
+
 TEST(Evolution, AllIslandsBeginWithTheInitialSource) {
   Toy toy("initial");
   const EvolutionReport report =

@@ -18,7 +18,8 @@ struct Artifact {
   virtual ~Artifact() = default;
 };
 
-// How the run stood when this generation began: stages may give up early on what can't compete.
+// How the run stood when this generation began, for the last stage with what it has said of earlier
+// candidates of the generation: stages may give up early on what can't compete.
 struct Standing {
   std::optional<double> best_ns;           // of all islands
   std::optional<double> worst_kept_ns;     // on the candidate's island, if it has no free place
@@ -58,6 +59,12 @@ class Stage {
   // several threads at once, never for the same candidate.
   virtual StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                            const Standing& standing) = 0;
+  // Whether one that this stage let pass still competes, now that the last stage has judged others
+  // of its generation.
+  virtual StageOutcome StillPasses(const ArchivedCandidate& candidate,
+                                   const Standing& standing) const {
+    return StageOutcome::Pass();
+  }
 };
 
 using Cascade = std::vector<std::unique_ptr<Stage>>;

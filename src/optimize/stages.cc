@@ -245,11 +245,11 @@ class EstimateTime : public OptimizeStage {
     candidate.counters["at_floor"] = estimate.at_floor;
     candidate.limits = ToJson(estimate)["steps"];
     candidate.cell = CellOf(estimate);
-    return Worthwhile(candidate, standing);
+    return StillPasses(candidate, standing);
   }
 
- private:
-  static StageOutcome Worthwhile(const ArchivedCandidate& candidate, const Standing& standing) {
+  StageOutcome StillPasses(const ArchivedCandidate& candidate,
+                           const Standing& standing) const override {
     const double time = *candidate.time_ns;
     if (standing.best_ns && time > kHopeless * *standing.best_ns) {
       return StageOutcome::Reject("rejected", fmt::format("slow: {:.1f} times as long as the best",
