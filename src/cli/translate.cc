@@ -22,7 +22,7 @@ struct Options {
   std::string out;
   std::string schedule;
   std::string from;
-  std::string only;
+  std::vector<std::string> only;
   bool backward = false;
   bool no_verify = false;
   bool suite = false;
@@ -161,22 +161,30 @@ Result<ExitCode> RunSuite(Session& session, const Options& options) {
   } counts[2];
   nlohmann::json rows = nlohmann::json::array();
   for (const fs::path& path : paths) {
-    if (path.stem().string().find(options.only) == std::string::npos) continue;
-    const Result<Task> task = command.store().Load(path.string());
-    if (!task.ok()) {
-      session.out << fmt::format("{:<28} {:<9} {}\n", path.stem().string(), "",
-                                 "error: " + task.error().message());
+    const std::string stem = path.stem().string();
+    if (!options.only.empty() &&
+        std::none_of(options.only.begin(), options.only.end(), [&](const std::string& part) {
+          return stem.find(part) != std::string::npos;
+        })) {
       continue;
     }
+    const Result<Task> task = command.store().Load(path.string());
+    if (!task.ok()) {
+      session.out << fmt::format("{:<28} {:<9} {}\n", stem, "", "error: " + task.error().message());
+      continue;
+    }
+    const fs::path own = folder / task->name;
+    KS_RETURN_IF_ERROR(session.files.MakeDirectories(own));
+    std::optional<codegen::Model> models[2];
     for (const TaskDirection direction : task->directions) {
       if (options.backward && direction != TaskDirection::kBackward) continue;
       if (options.forward && direction != TaskDirection::kForward) continue;
       if (task->Configurations(direction).empty()) continue;
       Count& count = counts[direction == TaskDirection::kBackward];
       ++count.all;
-      const fs::path file = folder / fmt::format("{}_{}.cu", task->name, Name(direction));
+      const fs::path file = own / fmt::format("{}.cu", Name(direction));
       const auto started = session.clock.Now();
-      const Result<Command::Translated> result = command.Translate(*task, direction, file);
+      Result<Command::Translated> result = command.Translate(*task, direction, file);
       const double seconds = std::chrono::duration<double>(session.clock.Now() - started).count();
       std::string verdict, why;
       if (!result.ok()) {
@@ -192,6 +200,9 @@ Result<ExitCode> RunSuite(Session& session, const Options& options) {
           if (options.quick) verdict = "passed";
         }
       }
+      if (result.ok()) {
+        models[direction == TaskDirection::kBackward] = std::move(result->model);
+      }
       rows.push_back({{"task", task->name},
                       {"direction", Name(direction)},
                       {"verdict", verdict},
@@ -202,6 +213,11 @@ Result<ExitCode> RunSuite(Session& session, const Options& options) {
                                    Name(direction), verdict, seconds, why)
                     << std::flush;
       }
+    }
+    if (models[0] || models[1]) {
+      KS_RETURN_IF_ERROR(session.files.Write(own / "module.py",
+                                             PythonModule(*task, models[0] ? &*models[0] : nullptr,
+                                                          models[1] ? &*models[1] : nullptr)));
     }
   }
   if (session.json) {
@@ -264,7 +280,8 @@ void AddTranslate(CLI::App& app, Session& session) {
       ->add_option("--dtype", options->translate.dtype,
                    "float32, float16, bfloat16, or the task's own")
       ->capture_default_str();
-  command->add_option("-o,--out", options->out, "Folder to write to [TASK_cuda]");
+  command->add_option("-o,--out", options->out,
+                      "Folder to write to [TASK_cuda]; with --suite one folder a task in it");
   command->add_option("--schedule", options->schedule,
                       "JSON file with genes: how kernels are tiled and fused");
   command->add_flag("--genes", options->genes,
@@ -276,7 +293,8 @@ void AddTranslate(CLI::App& app, Session& session) {
                     "With --suite: only compile, watch and compare numbers at one shape; "
                     "no verdict");
   command->add_option("--from", options->from, "A folder of tasks for --suite");
-  command->add_option("--only", options->only, "Tasks of --suite whose name contains this");
+  command->add_option("--only", options->only, "Tasks of --suite whose name contains one of these")
+      ->delimiter(',');
   AddModelOptions(*command, options->by_model.flags)->group("With a language model");
   command
       ->add_option("--rounds", options->by_model.rounds,

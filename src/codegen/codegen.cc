@@ -159,6 +159,8 @@ class VariantEmitter {
         return EmitRows(context_, kernel);
       case Kernel::Kind::kContraction:
         return EmitContraction(context_, kernel);
+      case Kernel::Kind::kAttention:
+        return EmitAttention(context_, kernel);
       case Kernel::Kind::kScan:
         return EmitScan(context_, kernel);
       case Kernel::Kind::kScatter:

@@ -146,6 +146,7 @@ std::string HelperSource(const std::set<std::string>& names);
 KernelText EmitElementwise(EmitContext& context, const Kernel& kernel);
 KernelText EmitRows(EmitContext& context, const Kernel& kernel);
 KernelText EmitContraction(EmitContext& context, const Kernel& kernel);
+KernelText EmitAttention(EmitContext& context, const Kernel& kernel);
 KernelText EmitScan(EmitContext& context, const Kernel& kernel);
 KernelText EmitScatter(EmitContext& context, const Kernel& kernel);
 KernelText EmitSort(EmitContext& context, const Kernel& kernel);

@@ -79,6 +79,16 @@ const std::vector<Helper>& Helpers() {
        "  }\n"
        "  return value;\n"
        "}\n"},
+      {"LanesReduce",
+       {},
+       "// Combines the values of neighbouring lanes; every one of them gets the result.\n"
+       "template <int kLanes, typename T, typename Combine>\n"
+       "__device__ T LanesReduce(T value, Combine combine) {\n"
+       "  for (int offset = kLanes / 2; offset > 0; offset /= 2) {\n"
+       "    value = combine(value, __shfl_xor_sync(0xffffffff, value, offset));\n"
+       "  }\n"
+       "  return value;\n"
+       "}\n"},
       {"BlockReduce",
        {"WarpReduce"},
        "// Combines the values of a block; every thread gets the result.\n"

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "codegen/attention.h"
 #include "support/check.h"
 
 namespace kernelsmith::codegen {
@@ -34,7 +35,19 @@ class Grouper {
       : program_(program), family_(family), schedule_(schedule), genes_(genes) {}
 
   std::vector<Kernel> Run() {
-    for (const Nest& nest : program_.nests) Place(nest);
+    const std::map<size_t, Attention> online = OnlineAttention();
+    std::set<size_t> inside;
+    for (const auto& [nest, attention] : online)
+      inside.insert(attention.parts.begin(), attention.parts.end());
+    for (size_t i = 0; i < program_.nests.size(); ++i) {
+      if (inside.contains(i)) continue;
+      const auto at = online.find(i);
+      if (at == online.end()) {
+        Place(program_.nests[i]);
+      } else {
+        PlaceAttention(at->second);
+      }
+    }
     std::vector<Kernel> kernels;
     for (Kernel& kernel : kernels_) {
       if (!kernel.nests.empty()) kernels.push_back(std::move(kernel));
@@ -148,6 +161,51 @@ class Grouper {
     kernels_.push_back(std::move(kernel));
   }
 
+  // Attentions that are computed without storing scores, by the nest of their result.
+  std::map<size_t, Attention> OnlineAttention() {
+    // Wider heads compute the scores once for every block of columns.
+    constexpr int64_t kMostColumns = 256;
+    std::map<size_t, Attention> online;
+    for (Attention& attention : FindAttention(program_)) {
+      int64_t columns = 1;
+      for (const Int& axis : attention.columns) columns *= Largest(axis.atom()->extent);
+      const std::string gene =
+          program_.buffers[program_.nests[attention.nest].outputs[0]].name + ".online";
+      const bool chosen = schedule_.Get(gene, columns <= kMostColumns ? 1 : 0) != 0;
+      if (genes_) genes_->push_back({gene, {0, 1}, chosen ? 1 : 0});
+      if (chosen) online.emplace(attention.nest, std::move(attention));
+    }
+    return online;
+  }
+
+  void PlaceAttention(const Attention& attention) {
+    Kernel kernel;
+    kernel.kind = Kernel::Kind::kAttention;
+    Nest nest = program_.nests[attention.nest];
+    kernel.gene = program_.buffers[nest.outputs[0]].name;
+    kernel.axes = AxesIn(nest.axes);
+    kernel.batch_axes = attention.batch;
+    kernel.row_axes = attention.rows;
+    kernel.column_axes = attention.columns;
+    kernel.left = attention.left;
+    kernel.right = attention.right;
+    kernel.values = attention.values;
+    kernel.score = attention.score;
+    kernel.product = attention.product;
+    kernel.depth = attention.depth;
+    kernel.empty_is_zero = attention.empty_is_zero;
+    // What the nest reads is all that the parts read; its value is the emitter's business.
+    nest.body = SubstituteLoads(attention.score, [&](const ScalarNode& load) -> Scalar {
+      return load.buffer == attention.product ? Number(0) : nullptr;
+    });
+    for (const std::vector<Scalar>* factors :
+         {&attention.left, &attention.right, &attention.values}) {
+      for (const Scalar& factor : *factors) nest.body = nest.body + factor;
+    }
+    kernel.nests.push_back(std::move(nest));
+    kernels_.push_back(std::move(kernel));
+  }
+
   // The axes of an index of the form (i·J + j)·K + k, from the most significant on; a plain axis is
   // one digit. Empty: another form.
   std::vector<Int> Digits(const Int& index, const std::vector<Int>& axes) const {
@@ -258,13 +316,15 @@ class Grouper {
       }
       const std::map<std::string, Int> replacement{{wish.axis.atom()->key, whole}};
       for (Nest& each : kernel.nests) Replace(each, replacement);
-      for (std::vector<Scalar>* side : {&kernel.left, &kernel.right}) {
-        for (Scalar& factor : *side) {
-          factor = SubstituteIndices(factor, [&](const Atom& atom) -> std::optional<Int> {
-            return SameAtom(atom, wish.axis.atom()) ? std::optional(whole) : std::nullopt;
-          });
-        }
+      const auto split = [&](Scalar& value) {
+        value = SubstituteIndices(value, [&](const Atom& atom) -> std::optional<Int> {
+          return SameAtom(atom, wish.axis.atom()) ? std::optional(whole) : std::nullopt;
+        });
+      };
+      for (std::vector<Scalar>* side : {&kernel.left, &kernel.right, &kernel.values}) {
+        for (Scalar& factor : *side) split(factor);
       }
+      if (kernel.score) split(kernel.score);
       for (std::vector<Int>* axes :
            {&kernel.axes, &kernel.batch_axes, &kernel.row_axes, &kernel.column_axes}) {
         const auto at = std::find(axes->begin(), axes->end(), wish.axis);
@@ -432,6 +492,10 @@ class Grouper {
     return false;
   }
 
+  static bool HasTiles(const Kernel& kernel) {
+    return kernel.kind == Kernel::Kind::kContraction || kernel.kind == Kernel::Kind::kAttention;
+  }
+
   // A map of a contraction's result, element for element.
   bool JoinContraction(const Nest& original) {
     Nest nest = original;
@@ -439,9 +503,7 @@ class Grouper {
     std::optional<size_t> last;
     for (const BufferId buffer : LoadedBy(nest)) {
       const auto kernel = KernelOf(buffer);
-      if (kernel && kernels_[*kernel].kind == Kernel::Kind::kContraction &&
-          (!last || *kernel > *last))
-        last = kernel;
+      if (kernel && HasTiles(kernels_[*kernel]) && (!last || *kernel > *last)) last = kernel;
     }
     if (!last || !CanJoin(*last, nest)) return false;
     Kernel& kernel = kernels_[*last];
@@ -602,7 +664,9 @@ std::vector<Kernel> Group(const Program& program, const Family& family, const Sc
     // Named after the operators it does, the first and the last of them.
     const std::string first = OperatorName(kernel.nests.front().op),
                       last = OperatorName(kernel.nests.back().op);
-    kernel.name = first == last ? first : first + last;
+    kernel.name = kernel.kind == Kernel::Kind::kAttention ? "Attention"
+                  : first == last                         ? first
+                                                          : first + last;
     const int count = ++taken[kernel.name];
     if (count > 1) kernel.name += std::to_string(count);
   }

@@ -15,6 +15,7 @@ struct Kernel {
     kElementwise,  // maps over one domain; a thread an element
     kRows,         // reductions over rows and what is done with their results, a row at a time
     kContraction,  // a sum of products, tiled, with maps of its result
+    kAttention,    // softmax of such a sum, times values (attention.h), with maps of its result
     kScan,
     kScatter,
     kSort,
@@ -29,6 +30,12 @@ struct Kernel {
   // kContraction: the factors of the product, and to which side each result axis belongs.
   std::vector<Scalar> left, right;
   std::vector<Int> batch_axes, row_axes, column_axes;
+  // kAttention, besides: see attention.h.
+  std::vector<Scalar> values;
+  Scalar score;
+  BufferId product = 0;
+  std::vector<Int> depth;
+  bool empty_is_zero = false;
 };
 
 // Axes that occur in an index, in order.

@@ -59,7 +59,8 @@ struct TraceOptions {
   std::string function = "forward";  // what to call
   std::chrono::milliseconds timeout{20'000};
   uint64_t memory_bytes = uint64_t{4} << 30;          // host memory of the child
-  uint64_t device_memory_bytes = uint64_t{16} << 30;  // what cudaMalloc hands out
+  // What cudaMalloc hands out: an H100 has as much, and no page of it is touched.
+  uint64_t device_memory_bytes = uint64_t{80} << 30;
   size_t max_reply = size_t{512} << 20;
   // Shapes and dtypes of the results, for candidates whose launcher writes into given outputs.
   std::vector<PlanTensor> results;

@@ -45,7 +45,9 @@ std::string Function(const Model& forward, const Model& backward) {
       "        ctx.places = [i for i, a in enumerate(arguments) if isinstance(a, torch.Tensor)]\n"
       "        ctx.others = [None if isinstance(a, torch.Tensor) else a for a in arguments]\n"
       "        ctx.save_for_backward(*[arguments[i] for i in ctx.places])\n"
-      "        return _forward(*arguments)\n\n"
+      // A list would be one result without gradients.
+      "        results = _forward(*arguments)\n"
+      "        return tuple(results) if isinstance(results, list) else results\n\n"
       "    @staticmethod\n"
       "    def backward(ctx, *grads):\n"
       "        given = list(ctx.others)\n"

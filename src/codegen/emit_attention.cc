@@ -1,0 +1,440 @@
+// Attention that stores no scores: a block has a tile of rows (queries) and of columns, and goes
+// over the keys once. Largest score and sum of weights of a row are those of the keys so far; when
+// a larger score turns up, what has been summed is scaled down (the online softmax).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "codegen/emit.h"
+
+namespace kernelsmith::codegen {
+namespace {
+
+// Threads side by side share rows; their number is fixed, so that a row is half a warp.
+constexpr int64_t kLanes = 16;
+constexpr int64_t kSharedBytes = 48 << 10;
+constexpr int64_t kPad = 4;  // keeps rows aligned for loads of four, in different banks
+
+Int Count(const std::vector<Int>& axes) {
+  Int count(1);
+  for (const Int& axis : axes) count = count * axis.atom()->extent;
+  return count;
+}
+
+Scalar Multiplied(const Program& program, const std::vector<Scalar>& factors) {
+  Scalar product = factors[0];
+  for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
+  return Flattened(program, product);
+}
+
+bool IsCall(const Scalar& value, std::string_view name) {
+  return value->kind == ScalarNode::Kind::kCall && value->function->name == name;
+}
+bool IsMinusInfinity(const Scalar& value) {
+  return value->kind == ScalarNode::Kind::kConstant && std::isinf(value->number) &&
+         value->number < 0;
+}
+
+class AttentionEmitter {
+ public:
+  AttentionEmitter(EmitContext& context, const Kernel& kernel)
+      : context_(context), kernel_(kernel), out_(context, kernel.name) {}
+
+  KernelText Run() {
+    Choose();
+    for (std::string* name : {&m0_, &n0_, &d0_, &k0_, &k_, &e_, &tx_, &ty_, &i_, &j_, &a_, &b_,
+                              &scores_, &sums_, &largest_, &total_}) {
+      *name = out_.Fresh(*name);  // unless an argument has that name
+    }
+    Prepare();
+    rows_text_ = out_.Text(Count(rows_));
+    columns_text_ = out_.Text(Count(columns_));
+    keys_text_ = out_.Text(key_.atom()->extent);
+    depth_text_ = out_.Text(Count(depth_));
+    Begin();
+    const std::string& type = context_.index_type;
+    out_.Open(
+        fmt::format("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {{", type, n0_, keys_text_, tile_n_));
+    SkipMasked();
+    Scores();
+    Weights();
+    Values();
+    out_.Close();
+    Finish();
+
+    Launch launch;
+    launch.kernel = kernel_.name;
+    const std::string batch = batch_.empty() ? "" : fmt::format(" * ({})", HostText(Count(batch_)));
+    launch.grid = fmt::format("Blocks({}, {}) * Blocks({}, {}){}", HostText(Count(rows_)), tile_m_,
+                              HostText(Count(columns_)), tile_d_, batch);
+    launch.block = std::to_string(threads_);
+    launch.arguments = out_.Arguments();
+    const std::string note = "// Goes over the keys once, with the softmax of those so far.\n";
+    return {out_.Source(Comment(kernel_) + note, fmt::format("__launch_bounds__({})", threads_)),
+            {launch}};
+  }
+
+ private:
+  int64_t Largest(const Int& size) const {
+    const auto values = context_.family.ValuesOf(size);
+    return *std::max_element(values.begin(), values.end());
+  }
+
+  int64_t SharedBytes() const {
+    return 4 * ((tile_n_ + tile_k_) * (tile_m_ + kPad) + tile_k_ * (tile_n_ + kPad) +
+                tile_k_ * (tile_d_ + kPad));
+  }
+
+  void Choose() {
+    const std::string& gene = kernel_.gene;
+    const int64_t columns = Largest(Count(kernel_.column_axes));
+    const int64_t rows = Largest(Count(kernel_.row_axes));
+    tile_m_ = context_.Choose(gene + ".tile_m", {32, 64, 128}, rows <= 32 ? 32 : 64);
+    tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64}, 64);
+    tile_d_ = context_.Choose(gene + ".tile_d", {16, 32, 64, 128},
+                              columns <= 32   ? 32
+                              : columns <= 64 ? 64
+                                              : 128);
+    tile_k_ = context_.Choose(gene + ".tile_k", {8, 16}, 16);
+    rows_each_ = context_.Choose(gene + ".thread_m", {2, 4, 8}, tile_m_ >= 64 ? 8 : 4);
+    // What a schedule asks for is bent to fit: shared memory, and at least a warp.
+    while (SharedBytes() > kSharedBytes) (tile_n_ > 16 ? tile_n_ : tile_m_) /= 2;
+    while (tile_m_ / rows_each_ < 2) rows_each_ /= 2;
+    threads_ = kLanes * (tile_m_ / rows_each_);
+    keys_each_ = tile_n_ / kLanes;
+    columns_each_ = tile_d_ / kLanes;
+  }
+
+  void Prepare() {
+    const Program& program = context_.program;
+    batch_ = kernel_.batch_axes;
+    rows_ = kernel_.row_axes;
+    columns_ = kernel_.column_axes;
+    depth_ = kernel_.depth;
+    key_ = kernel_.nests[0].reduced[0];
+    left_ = Multiplied(program, kernel_.left);
+    right_ = Multiplied(program, kernel_.right);
+    values_ = Multiplied(program, kernel_.values);
+    const std::string product = fmt::format("{}[{}][{}]", scores_, i_, j_);
+    score_ = Flattened(program, SubstituteLoads(kernel_.score, [&](const ScalarNode& load) {
+                         return load.buffer == kernel_.product ? Variable(product, load.dtype)
+                                                               : Scalar();
+                       }));
+    std::set<BufferId> own;
+    for (const Nest& nest : kernel_.nests) own.insert(nest.outputs[0]);
+    for (const Nest& nest : kernel_.nests) {
+      flats_.push_back(FlatIndex(program.buffers[nest.outputs[0]].shape, nest.axes));
+      if (&nest == &kernel_.nests[0]) continue;
+      // What this kernel computed is a variable, whatever its index.
+      bodies_.push_back(
+          SubstituteLoads(Flattened(program, nest.body), [&](const ScalarNode& load) -> Scalar {
+            return own.contains(load.buffer) ? Load(load.buffer, {Int(0)}, load.dtype) : nullptr;
+          }));
+    }
+    const auto collapse = [&](std::vector<Int>& axes, std::vector<Scalar*> values, bool results) {
+      CollapseInput input{&axes, std::move(values), {}};
+      if (results) {
+        for (Scalar& body : bodies_) input.values.push_back(&body);
+        for (Int& flat : flats_) input.flats.push_back(&flat);
+      }
+      Collapse(input);
+    };
+    collapse(batch_, {&left_, &right_, &values_, &score_}, true);
+    collapse(rows_, {&left_, &score_}, true);
+    collapse(columns_, {&values_}, true);
+    collapse(depth_, {&left_, &right_}, false);
+  }
+
+  void Begin() {
+    const std::string& type = context_.index_type;
+    const auto shared = [&](std::string& name, const char* hint, int64_t outer, int64_t inner) {
+      name = out_.Fresh(hint);
+      out_.Line(
+          fmt::format("__shared__ __align__(16) float {}[{}][{}];", name, outer, inner + kPad));
+    };
+    shared(left_tile_, "left", tile_k_, tile_m_);
+    shared(right_tile_, "right", tile_k_, tile_n_);
+    shared(weights_tile_, "weights", tile_n_, tile_m_);
+    shared(values_tile_, "slice", tile_k_, tile_d_);
+    const std::string tiles_d = out_.Fresh("tiles_d"), tiles_m = out_.Fresh("tiles_m");
+    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_d, columns_text_,
+                          tile_d_ - 1, tile_d_));
+    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_m, rows_text_, tile_m_ - 1,
+                          tile_m_));
+    out_.Line(fmt::format("const {} {} = blockIdx.x % {} * {};", type, d0_, tiles_d, tile_d_));
+    out_.Line(fmt::format("const {} {} = blockIdx.x / {} % {} * {};", type, m0_, tiles_d, tiles_m,
+                          tile_m_));
+    if (!batch_.empty()) {
+      const std::string batch = out_.Fresh("batch");
+      out_.Line(
+          fmt::format("const {} {} = blockIdx.x / ({} * {});", type, batch, tiles_d, tiles_m));
+      out_.Decompose(batch_, batch);
+    }
+    out_.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tx_,
+                          kLanes, ty_));
+    out_.Line(fmt::format("float {}[{}][{}] = {{}};", sums_, rows_each_, columns_each_));
+    out_.Line(fmt::format("float {}[{}], {}[{}];", largest_, rows_each_, total_, rows_each_));
+    Unrolled(i_, rows_each_);
+    out_.Line(fmt::format("{}[{}] = -INFINITY;", largest_, i_));
+    out_.Line(fmt::format("{}[{}] = 0.0f;", total_, i_));
+    out_.Close();
+  }
+
+  void Unrolled(const std::string& variable, int64_t count) {
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", variable, count));
+  }
+
+  // A comparison that is false for all keys from some on, and for all of them earlier in earlier
+  // rows: what a causal mask asks. `masks`: it holds where the score is -infinity.
+  bool IsCausal(const Scalar& condition, bool masks) const {
+    const bool less = IsCall(condition, "le") || IsCall(condition, "lt");
+    const bool more = IsCall(condition, "ge") || IsCall(condition, "gt");
+    if ((!less && !more) || rows_.size() != 1) return false;
+    const auto a = AsIndex(condition->args[0]), b = AsIndex(condition->args[1]);
+    if (!a || !b) return false;
+    // Positive where masked.
+    const Int excess = less != masks ? *a - *b : *b - *a;
+    const auto key = CoefficientOf(excess, key_.atom());
+    const auto row = CoefficientOf(excess, rows_[0].atom());
+    return key && row && key->constant().value_or(0) > 0 && row->constant().value_or(1) <= 0;
+  }
+
+  // The part of the score that is -infinity behind some key; null if there is none.
+  Scalar Mask(const Scalar& score, bool* masks) const {
+    if (IsCall(score, "add")) {
+      const Scalar first = Mask(score->args[0], masks);
+      return first ? first : Mask(score->args[1], masks);
+    }
+    if (!IsCall(score, "where")) return nullptr;
+    *masks = IsMinusInfinity(score->args[1]);
+    if (!*masks && !IsMinusInfinity(score->args[2])) return nullptr;
+    return IsCausal(score->args[0], *masks) ? score->args[0] : nullptr;
+  }
+
+  void SkipMasked() {
+    bool masks = false;
+    const Scalar mask = Mask(score_, &masks);
+    if (!mask) return;
+    const std::string last = out_.Fresh("last_row");
+    out_.Line(fmt::format("const {0} {1} = min({0}({2} + {3}), {0}({4})) - 1;", context_.index_type,
+                          last, m0_, tile_m_, rows_text_));
+    // Axes of their own: what is known of the mask at other keys must not be mixed up with this.
+    const Int key = Axis("first_key", key_.atom()->extent);
+    const Int row = Axis("last_row", rows_[0].atom()->extent);
+    out_.Name(key.atom(), n0_);
+    out_.Name(row.atom(), last);
+    const Scalar there = SubstituteIndices(mask, [&](const Atom& atom) -> std::optional<Int> {
+      if (atom->key == key_.atom()->key) return key;
+      return atom->key == rows_[0].atom()->key ? std::optional(row) : std::nullopt;
+    });
+    out_.Line(fmt::format("if ({}({})) break;  // masked from here on", masks ? "" : "!",
+                          out_.Text(there)));
+  }
+
+  // A slice of a factor into shared memory: neighbouring threads read neighbouring elements.
+  struct Slice {
+    const std::string& array;
+    const Scalar& value;
+    const std::vector<Int>& axes;  // along the tile
+    std::string origin, extent;
+    int64_t tile;
+    const std::vector<Int>& depth;  // along the slice
+    std::string depth_origin, depth_extent;
+  };
+  void Fill(const Slice& slice) {
+    const std::string& type = context_.index_type;
+    int by_depth = 0, by_axis = 0;
+    VisitScalars(slice.value, [&](const Scalar& node) {
+      if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
+      const auto k = CoefficientOf(node->index[0], slice.depth.back().atom());
+      const auto x = CoefficientOf(node->index[0], slice.axes.back().atom());
+      if (k && k->is(1)) ++by_depth;
+      if (x && x->is(1)) ++by_axis;
+    });
+    const std::string x = out_.Fresh("x"), k = out_.Fresh("z");
+    const std::string at = out_.Fresh("at"), depth = out_.Fresh("depth");
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2}) {{", e_,
+                          slice.tile * tile_k_, threads_));
+    const int64_t across = by_depth > by_axis ? tile_k_ : slice.tile;
+    const std::string inner = fmt::format("{} % {}", e_, across),
+                      outer = fmt::format("{} / {}", e_, across);
+    const bool along_k = by_depth > by_axis;
+    out_.Line(fmt::format("const int {} = {}, {} = {};", x, along_k ? outer : inner, k,
+                          along_k ? inner : outer));
+    out_.Line(fmt::format("const {} {} = {} + {};", type, at, slice.origin, x));
+    out_.Decompose(slice.axes, at);
+    out_.Line(fmt::format("const {} {} = {} + {};", type, depth, slice.depth_origin, k));
+    out_.Decompose(slice.depth, depth);
+    Scalar inside = codegen::Variable(
+        fmt::format("{} < {} && {} < {}", at, slice.extent, depth, slice.depth_extent),
+        DType::kBool);
+    Scalar value = slice.value;
+    if (value->kind == ScalarNode::Kind::kGuard && IsConstant(value->args[2], 0)) {
+      inside = And(inside, value->args[0]);
+      value = value->args[1];
+    }
+    out_.Share({value});
+    out_.Line(fmt::format("{}[{}][{}] = {};", slice.array, k, x,
+                          out_.Text(Guard(inside, value, Number(0)))));
+    out_.Close();
+  }
+
+  // target[i][j] += a(row i) · b(column j), over one slice.
+  void Multiply(const std::string& target, const std::string& left, const std::string& first,
+                const std::string& right, int64_t each) {
+    Unrolled(k_, tile_k_);
+    out_.Line(fmt::format("float {}[{}], {}[{}];", a_, rows_each_, b_, each));
+    out_.Line("#pragma unroll");
+    out_.Line(
+        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}{5}][{6} * {1} + {0}];",
+                    i_, rows_each_, a_, left, first, k_, ty_));
+    out_.Line("#pragma unroll");
+    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5}];", j_, each,
+                          b_, right, k_, Place(each)));
+    Unrolled(i_, rows_each_);
+    out_.Line("#pragma unroll");
+    out_.Line(
+        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3}] * {5}[{0}];", j_,
+                    each, target, i_, a_, b_));
+    out_.Close();
+    out_.Close();
+  }
+
+  // Element j of a thread, in groups of four that lie side by side.
+  std::string Place(int64_t each) const {
+    constexpr int64_t kGroup = 4;
+    if (each <= kGroup) return fmt::format("{} * {} + {}", tx_, each, j_);
+    return fmt::format("{0} / {1} * {2} + {3} * {1} + {0} % {1}", j_, kGroup, kGroup * kLanes, tx_);
+  }
+
+  void Scores() {
+    out_.Line(fmt::format("float {}[{}][{}] = {{}};", scores_, rows_each_, keys_each_));
+    out_.Open(fmt::format("for ({0} {1} = 0; {1} < {2}; {1} += {3}) {{", context_.index_type, k0_,
+                          depth_text_, tile_k_));
+    out_.Line("__syncthreads();  // the last slices may still be read");
+    Fill({left_tile_, left_, rows_, m0_, rows_text_, tile_m_, depth_, k0_, depth_text_});
+    Fill({right_tile_, right_, {key_}, n0_, keys_text_, tile_n_, depth_, k0_, depth_text_});
+    out_.Line("__syncthreads();");
+    Multiply(scores_, left_tile_, "", right_tile_, keys_each_);
+    out_.Close();
+  }
+
+  void Weights() {
+    const std::string& type = context_.index_type;
+    for (const char* helper : {"LanesReduce", "TakeMax", "Add", "Maximum"})
+      context_.helpers.insert(helper);
+    const std::string row = out_.Fresh("row"), key = out_.Fresh("key");
+    const std::string next = out_.Fresh("next"), shift = out_.Fresh("shift"),
+                      scale = out_.Fresh("scale"), sum = out_.Fresh("sum"),
+                      weight = out_.Fresh("weight");
+    Unrolled(i_, rows_each_);
+    out_.Line(fmt::format("const {} {} = {} + {} * {} + {};", type, row, m0_, ty_, rows_each_, i_));
+    out_.Decompose(rows_, row);
+    out_.Line(fmt::format("float {} = {}[{}];", next, largest_, i_));
+    Unrolled(j_, keys_each_);
+    out_.Line(fmt::format("const {} {} = {} + {};", type, key, n0_, Place(keys_each_)));
+    out_.Name(key_.atom(), key);
+    out_.Share({score_});
+    const Scalar inside = codegen::Variable(
+        fmt::format("{} < {} && {} < {}", row, rows_text_, key, keys_text_), DType::kBool);
+    const std::string text = out_.Text(Guard(inside, score_, Number(-INFINITY)));
+    out_.Line(fmt::format("{}[{}][{}] = {};", scores_, i_, j_, text));
+    out_.Line(fmt::format("{0} = Maximum({0}, {1}[{2}][{3}]);", next, scores_, i_, j_));
+    out_.Close();
+    out_.Line(fmt::format("{0} = LanesReduce<{1}>({0}, TakeMax());", next, kLanes));
+    out_.Line(fmt::format("const float {0} = {1} == -INFINITY ? 0.0f : {1};", shift, next));
+    out_.Line(fmt::format("const float {} = expf({}[{}] - {});", scale, largest_, i_, shift));
+    out_.Line(fmt::format("{}[{}] = {};", largest_, i_, next));
+    out_.Line(fmt::format("float {} = 0.0f;", sum));
+    Unrolled(j_, keys_each_);
+    out_.Line(
+        fmt::format("const float {} = expf({}[{}][{}] - {});", weight, scores_, i_, j_, shift));
+    out_.Line(fmt::format("{} += {};", sum, weight));
+    out_.Line(fmt::format("{}[{}][{} * {} + {}] = {};", weights_tile_, Place(keys_each_), ty_,
+                          rows_each_, i_, weight));
+    out_.Close();
+    out_.Line(fmt::format("{0}[{1}] = {0}[{1}] * {2} + LanesReduce<{3}>({4}, Add());", total_, i_,
+                          scale, kLanes, sum));
+    out_.Line("#pragma unroll");
+    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] *= {4};", j_,
+                          columns_each_, sums_, i_, scale));
+    out_.Close();
+  }
+
+  void Values() {
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += {2}) {{", k0_, tile_n_, tile_k_));
+    out_.Line("__syncthreads();  // weights are complete, the last slice was read");
+    Fill({values_tile_,
+          values_,
+          columns_,
+          d0_,
+          columns_text_,
+          tile_d_,
+          {key_},
+          fmt::format("{} + {}", n0_, k0_),
+          keys_text_});
+    out_.Line("__syncthreads();");
+    Multiply(sums_, weights_tile_, k0_ + " + ", values_tile_, columns_each_);
+    out_.Close();
+  }
+
+  void Finish() {
+    const std::string& type = context_.index_type;
+    const std::string row = out_.Fresh("row"), col = out_.Fresh("col");
+    Unrolled(i_, rows_each_);
+    out_.Line(fmt::format("const {} {} = {} + {} * {} + {};", type, row, m0_, ty_, rows_each_, i_));
+    out_.Line(fmt::format("if ({} >= {}) break;", row, rows_text_));
+    out_.Decompose(rows_, row);
+    Unrolled(j_, columns_each_);
+    out_.Line(fmt::format("const {} {} = {} + {};", type, col, d0_, Place(columns_each_)));
+    out_.Line(fmt::format("if ({} >= {}) break;", col, columns_text_));
+    out_.Decompose(columns_, col);
+    const std::string value = out_.Fresh("v");
+    const std::string quotient = fmt::format("{}[{}][{}] / {}[{}]", sums_, i_, j_, total_, i_);
+    out_.Line(fmt::format("const float {} = {};", value,
+                          kernel_.empty_is_zero ? fmt::format("{}[{}] == -INFINITY ? 0.0f : {}",
+                                                              largest_, i_, quotient)
+                                                : quotient));
+    out_.Share(bodies_);
+    const BufferId first = kernel_.nests[0].outputs[0];
+    out_.Bind(first, value);
+    if (context_.needed.contains(first)) out_.Store(first, flats_[0], value);
+    for (size_t k = 0; k < bodies_.size(); ++k) {
+      const BufferId id = kernel_.nests[k + 1].outputs[0];
+      const std::string text = out_.Variable(bodies_[k], "v");
+      out_.Bind(id, text);
+      if (context_.needed.contains(id)) out_.Store(id, flats_[k + 1], text);
+    }
+    out_.Close();
+    out_.Close();
+  }
+
+  EmitContext& context_;
+  const Kernel& kernel_;
+  KernelWriter out_;
+  std::vector<Int> batch_, rows_, columns_, depth_;
+  Int key_;
+  Scalar left_, right_, values_, score_;
+  std::vector<Scalar> bodies_;  // of the maps behind
+  std::vector<Int> flats_;      // where each nest stores
+  int64_t tile_m_ = 64, tile_n_ = 64, tile_d_ = 64, tile_k_ = 16, threads_ = 128;
+  int64_t rows_each_ = 8, keys_each_ = 4, columns_each_ = 4;  // of a thread
+  std::string rows_text_, columns_text_, keys_text_, depth_text_;
+  // Names in the kernel.
+  std::string m0_ = "m0", n0_ = "n0", d0_ = "d0", k0_ = "k0", k_ = "k", e_ = "e", tx_ = "tx",
+              ty_ = "ty", i_ = "i", j_ = "j", a_ = "a", b_ = "b", scores_ = "scores",
+              sums_ = "sums", largest_ = "largest", total_ = "total";
+  std::string left_tile_, right_tile_, weights_tile_, values_tile_;
+};
+
+}  // namespace
+
+KernelText EmitAttention(EmitContext& context, const Kernel& kernel) {
+  return AttentionEmitter(context, kernel).Run();
+}
+
+}  // namespace kernelsmith::codegen
