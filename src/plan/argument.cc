@@ -36,6 +36,11 @@ std::vector<const CallArgument*> FlattenTensors(const std::vector<CallArgument>&
   return tensors;
 }
 
+bool IsBlank(const CallArgument& argument) {
+  return argument.kind == CallArgument::Kind::kTensor && argument.tensor.bytes.empty() &&
+         ElementCount(argument.tensor.shape).value_or(0) > 0;
+}
+
 std::span<const std::byte> StorageOf(const CallArgument& argument,
                                      std::vector<std::byte>& storage) {
   const HostTensor& tensor = argument.tensor;

@@ -41,6 +41,9 @@ struct CallArgument {
 // The tensors of the arguments, lists taken apart, in order: PlanBuffer::argument counts them.
 std::vector<const CallArgument*> FlattenTensors(const std::vector<CallArgument>& arguments);
 
+// A tensor with a shape and no data, for shapes at which data would be too much.
+bool IsBlank(const CallArgument& argument);
+
 // The bytes of the tensor laid out by its strides, gaps zero.
 std::vector<std::byte> StorageBytes(const CallArgument& argument);
 

@@ -95,6 +95,7 @@ json Describe(const CallArgument& argument) {
               {"name", argument.name},
               {"dtype", std::string(DTypeName(argument.tensor.dtype))},
               {"shape", argument.tensor.shape},
+              {"blank", IsBlank(argument)},
               {"strides", argument.strides.empty() ? RowMajorStrides(argument.tensor.shape)
                                                    : argument.strides}};
   }
@@ -155,6 +156,7 @@ std::string MakeRequest(const CompiledCandidate& candidate,
   const Rng rng(20);
   uint64_t stream = 0;
   for (const CallArgument* tensor : FlattenTensors(arguments)) {
+    if (IsBlank(*tensor)) continue;
     std::vector<std::byte> storage;
     if (number != 0) storage = OtherData(*tensor, rng.Fork(stream++));
     const std::span<const std::byte> bytes = number == 0 ? StorageOf(*tensor, storage) : storage;
@@ -206,6 +208,11 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
   if (result.timed_out) {
     add(Kind::kTimeout,
         fmt::format("the host code took longer than {} s", options.timeout.count() / 1000.0));
+    return child;
+  }
+  // The first line is written before the candidate is loaded.
+  if (died && text.empty()) {
+    add(Kind::kUnsupported, "the tracer failed before the candidate ran");
     return child;
   }
   if (result.signal == SIGSYS) {

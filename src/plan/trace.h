@@ -68,7 +68,8 @@ struct TraceOptions {
   PlanLimits limits;
 };
 
-// `arguments` hold data on which the host code may look: values of the task's distribution. An
+// `arguments` hold data on which the host code may look: values of the task's distribution. Blank
+// ones are zeros, and plans that come from them tell nothing of what depends on data. An
 // error means that tracing itself was not possible (no tracer program).
 Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
                            const std::vector<CallArgument>& arguments, const TraceOptions& options,

@@ -10,6 +10,7 @@
 #include "support/rng.h"
 #include "tensor/tensor.h"
 #include "verify/arguments.h"
+#include "verify/host_at_size.h"
 #include "verify/path_coverage.h"
 #include "verify/stages.h"
 #include "verify/tiled.h"
@@ -55,14 +56,6 @@ void Rotate(HostTensor& tensor, Rng& rng) {
   const auto by = static_cast<ptrdiff_t>(rng.Below(static_cast<uint64_t>(tensor.count())) *
                                          static_cast<uint64_t>(SizeOf(tensor.dtype)));
   std::rotate(tensor.bytes.begin(), tensor.bytes.begin() + by, tensor.bytes.end());
-}
-
-std::set<std::string> Kernels(const Plan& plan) {
-  std::set<std::string> names;
-  for (const PlanStep& step : plan.steps) {
-    if (const auto* launch = std::get_if<LaunchStep>(&step.action)) names.insert(launch->kernel);
-  }
-  return names;
 }
 
 // Blocks of one launch that run: the first, the last, and some between.
@@ -336,26 +329,8 @@ std::string Describe(const std::vector<PathCoverage::Way>& ways) {
   return fmt::format("{}{}", fmt::join(places, ", "), ways.size() > 3 ? " and others" : "");
 }
 
-}  // namespace
-
-Status TimingStage(Verification& verification) {
-  if (verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
-    verification.skipped = true;
-    verification.note = "the exact shape was judged";
-    return {};
-  }
-  // The largest timing shape that fits; where none does, the first made smaller.
-  TracedShape subject;
-  uint64_t largest = 0;
-  const auto consider = [&](const TaskRequest& request) {
-    Result<TaskGraph> graph = verification.tools.tasks.Export(verification.task, request);
-    if (!graph.ok()) return;
-    const uint64_t bytes = Bytes(*graph);
-    if (bytes > kMaxBytes || bytes <= largest) return;
-    largest = bytes;
-    subject.request = request;
-    subject.task = *std::move(graph);
-  };
+// The shapes that a candidate is timed at.
+std::vector<TaskRequest> TimingRequests(const Verification& verification) {
   std::vector<TaskRequest> requests;
   const auto& all = verification.task.Configurations(verification.options.direction);
   // A task without timing shapes is timed as it is. If that was too large to be judged, a smaller
@@ -369,8 +344,26 @@ Status TimingStage(Verification& verification) {
     requests.push_back({.direction = verification.options.direction,
                         .configuration = each,
                         .dtype = verification.options.dtype});
-    consider(requests.back());
   }
+  return requests;
+}
+
+// Runs the largest timing shape that fits; where none does, the first made smaller. `judged` are
+// the kernels that ran at smaller shapes; those that run there are added.
+Status JudgeLargest(Verification& verification, const std::vector<TaskRequest>& requests,
+                    std::set<std::string>& judged) {
+  TracedShape subject;
+  uint64_t largest = 0;
+  const auto consider = [&](const TaskRequest& request) {
+    Result<TaskGraph> graph = verification.tools.tasks.Export(verification.task, request);
+    if (!graph.ok()) return;
+    const uint64_t bytes = Bytes(*graph);
+    if (bytes > kMaxBytes || bytes <= largest) return;
+    largest = bytes;
+    subject.request = request;
+    subject.task = *std::move(graph);
+  };
+  for (const TaskRequest& each : requests) consider(each);
   if (largest == 0 && !requests.empty()) {
     TaskRequest smaller = requests.front();
     Result<TaskConfiguration> reduced =
@@ -418,13 +411,9 @@ Status TimingStage(Verification& verification) {
   const std::string shape = subject.request.configuration.name;
   Rng rng(verification.Secret(4002));
   const Part part = Choose(*traced.plan, verification.compiled.ptx, rng);
-  std::set<std::string> judged;
-  for (const auto& each : verification.subjects) {
-    if (each != nullptr) judged.merge(Kernels(each->plan));
-  }
   std::vector<std::string> fresh;
-  for (const std::string& kernel : Kernels(*traced.plan)) {
-    if (!judged.contains(kernel)) fresh.push_back(KernelName(kernel));
+  for (const std::string& kernel : KernelsOf(*traced.plan)) {
+    if (judged.insert(kernel).second) fresh.push_back(KernelName(kernel));
   }
   const auto not_judged = [&](const std::string& what, const std::string& reason) {
     verification.Add(VerdictKind::kInconclusive,
@@ -523,6 +512,29 @@ Status TimingStage(Verification& verification) {
   }
   KS_TRY(const CaseTensors torch, ReadCase(*sample));
   return judge.Numbers(torch, draw_seed, why, /*replayable=*/true);
+}
+
+}  // namespace
+
+Status TimingStage(Verification& verification) {
+  if (verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
+    verification.skipped = true;
+    verification.note = "the exact shape was judged";
+    return {};
+  }
+  const std::vector<TaskRequest> requests = TimingRequests(verification);
+  std::set<std::string> judged;
+  for (const auto& each : verification.subjects) {
+    if (each != nullptr) judged.merge(KernelsOf(each->plan));
+  }
+  KS_RETURN_IF_ERROR(JudgeLargest(verification, requests, judged));
+  for (const TaskRequest& request : requests) {
+    if (verification.Ended()) return {};
+    const Result<TaskGraph> graph = verification.tools.tasks.Export(verification.task, request);
+    if (!graph.ok() || Bytes(*graph) <= kMaxBytes) continue;
+    KS_RETURN_IF_ERROR(JudgeHostAt(verification, request, *graph, judged));
+  }
+  return {};
 }
 
 }  // namespace kernelsmith

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <variant>
 
 #include "support/rng.h"
 #include "tasks/signature.h"
@@ -93,6 +94,14 @@ std::string KernelName(const std::string& mangled) {
   }
   name = name.substr(0, name.find('('));
   return name.starts_with("void ") ? name.substr(5) : name;
+}
+
+std::set<std::string> KernelsOf(const Plan& plan) {
+  std::set<std::string> names;
+  for (const PlanStep& step : plan.steps) {
+    if (const auto* launch = std::get_if<LaunchStep>(&step.action)) names.insert(launch->kernel);
+  }
+  return names;
 }
 
 std::vector<int64_t> IndexOf(size_t flat, const Shape& shape) {

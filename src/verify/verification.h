@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,8 @@ class Verification {
 
 // The name in the source: without the namespace and parameters that the mangled name carries.
 std::string KernelName(const std::string& mangled);
+// The mangled names of all kernels that it launches.
+std::set<std::string> KernelsOf(const Plan& plan);
 // What went wrong and in which thread; the line is the finding's own.
 std::string FaultText(const vgpu::Fault& fault);
 std::vector<int64_t> IndexOf(size_t flat, const Shape& shape);

@@ -1,0 +1,87 @@
+#include "verify/host_at_size.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tensor/tensor.h"
+#include "verify/arguments.h"
+#include "verify/stages.h"
+
+namespace kernelsmith {
+namespace {
+
+// Of the largest GPUs in use: what does not fit there is too large for the task's author, too.
+constexpr uint64_t kDeviceMemory = uint64_t{80} << 30;
+
+CaseTensors Blank(const TaskGraph& graph) {
+  CaseTensors blank;
+  for (const TensorSpec& spec : graph.tensors) {
+    const auto dtype = ParseDType(spec.dtype);
+    if (!dtype) continue;
+    blank.values[spec.name] = HostTensor{.dtype = *dtype, .shape = spec.shape, .bytes = {}};
+  }
+  return blank;
+}
+
+bool OutOfMemory(const std::string& message) {
+  return message.find("out of memory") != std::string::npos;
+}
+
+}  // namespace
+
+Status JudgeHostAt(Verification& verification, const TaskRequest& request, const TaskGraph& graph,
+                   const std::set<std::string>& judged) {
+  const std::string& shape = request.configuration.name;
+  KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, Blank(graph)));
+  KS_TRY(const Graph operators, ReadGraph(graph.file));
+  TraceOptions trace = verification.options.trace;
+  trace.device_memory_bytes = std::max(trace.device_memory_bytes, kDeviceMemory);
+  trace.function = request.direction == TaskDirection::kForward ? "forward" : "backward";
+  for (const GraphOutput& output : operators.outputs) {
+    if (output.role == OutputRole::kMutated) continue;
+    const TensorMeta& meta = operators.meta(output.value);
+    trace.results.push_back(
+        {.dtype = meta.dtype, .shape = meta.shape, .strides = RowMajorStrides(meta.shape)});
+  }
+  KS_TRY(const TraceOutcome traced,
+         Trace(verification.compiled, arguments, trace, verification.tools.processes));
+  for (const HostFinding& finding : traced.findings) {
+    const bool fails =
+        Refutes(finding.kind) || finding.kind == HostFinding::Kind::kClearedLaunchError;
+    // What zeros instead of data do to host code is not the candidate's fault.
+    const bool by_data = finding.kind == HostFinding::Kind::kDataDependent ||
+                         finding.kind == HostFinding::Kind::kHostComputed ||
+                         finding.kind == HostFinding::Kind::kTimeout;
+    if (!fails || by_data || OutOfMemory(finding.message)) continue;
+    verification.Add(
+        VerdictKind::kRefuted,
+        {.kind = finding.kind == HostFinding::Kind::kClearedLaunchError ? "launch_error"
+                                                                        : Word(Name(finding.kind)),
+         .message = fmt::format("at the timing shape {}: {}", shape, finding.message),
+         .where = finding.where});
+    return {};
+  }
+  if (!traced.plan) return {};
+  if (traced.plan->steps.empty() && !verification.subjects[0]->plan.steps.empty()) {
+    verification.Add(VerdictKind::kRefuted,
+                     {.kind = "unwritten",
+                      .message = fmt::format("at the timing shape {} nothing runs at all", shape)});
+    return {};
+  }
+  std::vector<std::string> fresh;
+  for (const std::string& kernel : KernelsOf(*traced.plan)) {
+    if (!judged.contains(kernel)) fresh.push_back(KernelName(kernel));
+  }
+  if (fresh.empty()) return {};
+  verification.Add(VerdictKind::kInconclusive,
+                   {.kind = "not_judged",
+                    .message = fmt::format("kernel {} runs at the timing shape {} only, which is "
+                                           "too large to be judged",
+                                           fmt::join(fresh, ", "), shape)});
+  return {};
+}
+
+}  // namespace kernelsmith
