@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/task_store.h"
+#include "cli/measured_candidate.h"
 #include "measure/plan_estimate.h"
 
 namespace kernelsmith {
@@ -13,12 +13,8 @@ struct Options {
   std::string task;
   std::string candidate;
   std::string gpu = "h100";
-  bool backward = false;
-  bool all_blocks_run = false;
-  std::string dtype = "task";
-  std::string group = "timing";
-  std::string configuration;
   uint64_t blocks = 48;
+  MeasuredOptions measured;
 };
 
 std::string Text(const PlanEstimate& estimate) {
@@ -40,26 +36,17 @@ std::string Text(const PlanEstimate& estimate) {
 
 Result<ExitCode> RunEstimate(Session& session, const Options& options) {
   KS_TRY(const GpuModel* gpu, FindGpuModel(options.gpu));
-  KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
-  TaskStore store(DefaultTaskStoreOptions(session), session.files);
-  KS_TRY(const Task task, store.Load(options.task));
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
-  const MeasuredPlanRequest request{
-      .candidate = options.candidate,
-      .direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
-      .dtype = options.dtype,
-      .group = options.group,
-      .configuration = options.configuration,
-      .seed = session.Seed()};
-  KS_TRY(const MeasuredPlan subject,
-         MakeMeasuredPlan(task, request, store, compiler, session.processes));
+  KS_TRY(const MeasuredCandidate measured,
+         MakeMeasuredCandidate(session, options.task, options.candidate, options.measured));
+  const Task& task = measured.task;
+  const MeasuredPlan& subject = measured.plan;
   KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
   KS_TRY(const CandidateEstimate result,
          EstimateCandidate(subject, *device, session.tools, session.processes,
                            {.gpu = gpu,
                             .max_blocks = options.blocks,
                             .seed = session.Seed(),
-                            .run_all_blocks = options.all_blocks_run}));
+                            .run_all_blocks = options.measured.all_blocks_run}));
   const PlanEstimate& estimate = result.candidate;
   const EagerEstimate& eager = result.eager;
   if (session.json) {
@@ -67,7 +54,7 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
                        {"gpu", gpu->key},
                        {"task", task.name},
                        {"configuration", subject.call->configuration.name},
-                       {"direction", Name(request.direction)},
+                       {"direction", Name(options.measured.direction())},
                        {"candidate", ToJson(estimate)},
                        {"eager", ToJson(eager)},
                        {"speedup", result.Speedup()},
@@ -112,16 +99,10 @@ void AddEstimate(CLI::App& app, Session& session) {
   command->add_option("candidate", options->candidate, "A .cu file")->required();
   command->add_option("--gpu", options->gpu, "h100, a100, l4, rtx4090, t4, b200")
       ->capture_default_str();
-  command->add_flag("--backward", options->backward, "The task's backward pass");
-  command->add_option("--dtype", options->dtype, "float32, float16, bfloat16, or the task's own")
-      ->capture_default_str();
-  command->add_option("--group", options->group, "quick, hidden or timing: whose first shape")
-      ->capture_default_str();
-  command->add_option("--configuration", options->configuration, "The name of one shape");
   command->add_option("--blocks", options->blocks, "Blocks of a launch to watch; 0: all")
       ->capture_default_str();
-  command->add_flag(
-      "--run-all", options->all_blocks_run,
+  AddMeasuredOptions(
+      command, options->measured,
       "Run the blocks that are not watched too, so that later kernels see right data");
   command->callback([&session, options] {
     session.action = [&session, options] { return RunEstimate(session, *options); };

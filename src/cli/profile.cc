@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/measured_candidate.h"
 #include "cli/program.h"
-#include "cli/task_store.h"
 #include "counters/ptxas.h"
 #include "measure/estimate.h"
 #include "measure/plan_profile.h"
@@ -27,13 +27,8 @@ struct Options {
   std::string kernel;
   uint64_t blocks = 96;
   size_t max_launches = 50;
-  // Of a task.
-  bool backward = false;
-  bool all_blocks_run = false;  // of a task
-  bool watched_only = false;    // of a program
-  std::string dtype = "task";
-  std::string group = "timing";
-  std::string configuration;
+  bool watched_only = false;  // of a program
+  MeasuredOptions measured;   // of a task
 };
 
 Status Write(Session& session, const Options& options, const std::string& text) {
@@ -121,19 +116,9 @@ Result<ExitCode> ProfileProgram(Session& session, const Options& options, const 
 
 Result<ExitCode> ProfileTask(Session& session, const Options& options, const GpuModel& gpu,
                              const std::string& task_name, const std::string& candidate) {
-  KS_RETURN_IF_ERROR(session.files.Read(candidate));
-  TaskStore store(DefaultTaskStoreOptions(session), session.files);
-  KS_TRY(const Task task, store.Load(task_name));
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
-  const MeasuredPlanRequest request{
-      .candidate = candidate,
-      .direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
-      .dtype = options.dtype,
-      .group = options.group,
-      .configuration = options.configuration,
-      .seed = session.Seed()};
-  KS_TRY(const MeasuredPlan subject,
-         MakeMeasuredPlan(task, request, store, compiler, session.processes));
+  KS_TRY(const MeasuredCandidate measured,
+         MakeMeasuredCandidate(session, task_name, candidate, options.measured));
+  const MeasuredPlan& subject = measured.plan;
   KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
   KS_TRY(const PlanProfile profile,
          ProfilePlan(subject, *device, session.tools, session.processes,
@@ -141,16 +126,17 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
                       .max_blocks = options.blocks,
                       .max_instructions = options.blocks == 0 ? 0 : uint64_t{20'000'000},
                       .seed = session.Seed(),
-                      .run_all_blocks = options.all_blocks_run}));
+                      .run_all_blocks = options.measured.all_blocks_run}));
   std::string shown;
   if (session.json) {
     nlohmann::json json = ToJson(profile);
     json["gpu"] = gpu.key;
-    json["task"] = task.name;
+    json["task"] = measured.task.name;
     json["configuration"] = subject.call->configuration.name;
     shown = json.dump(2) + "\n";
   } else {
-    shown = fmt::format("{} with {}, {}\n", task.name, subject.call->configuration.name, gpu.name) +
+    shown = fmt::format("{} with {}, {}\n", measured.task.name, subject.call->configuration.name,
+                        gpu.name) +
             ToText(profile);
   }
   KS_RETURN_IF_ERROR(Write(session, options, shown));
@@ -191,14 +177,8 @@ void AddProfile(CLI::App& app, Session& session) {
   command->add_option("--max-launches", options->max_launches, "Launches to show")
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "File for the report");
-  command->add_flag("--backward", options->backward, "The task's backward pass");
-  command->add_option("--dtype", options->dtype, "float32, float16, bfloat16, or the task's own")
-      ->capture_default_str();
-  command->add_option("--group", options->group, "quick, hidden or timing: whose first shape")
-      ->capture_default_str();
-  command->add_option("--configuration", options->configuration, "The name of one shape");
-  command->add_flag(
-      "--run-all", options->all_blocks_run,
+  AddMeasuredOptions(
+      command, options->measured,
       "Of a task: run the blocks that are not watched too, for kernels whose work depends "
       "on results of others");
   command->add_flag(

@@ -1,0 +1,36 @@
+#include "cli/measured_candidate.h"
+
+#include "cli/task_store.h"
+
+namespace kernelsmith {
+
+void AddMeasuredOptions(CLI::App* command, MeasuredOptions& options, const std::string& run_all) {
+  command->add_flag("--backward", options.backward, "The task's backward pass");
+  command->add_option("--dtype", options.dtype, "float32, float16, bfloat16, or the task's own")
+      ->capture_default_str();
+  command->add_option("--group", options.group, "quick, hidden or timing: whose first shape")
+      ->capture_default_str();
+  command->add_option("--configuration", options.configuration, "The name of one shape");
+  command->add_flag("--run-all", options.all_blocks_run, run_all);
+}
+
+Result<MeasuredCandidate> MakeMeasuredCandidate(Session& session, const std::string& task,
+                                                const std::string& candidate,
+                                                const MeasuredOptions& options) {
+  KS_RETURN_IF_ERROR(session.files.Read(candidate));
+  TaskStore store(DefaultTaskStoreOptions(session), session.files);
+  CandidateCompiler compiler(session.files, session.processes, session.tools);
+  MeasuredCandidate result;
+  KS_TRY(result.task, store.Load(task));
+  KS_TRY(result.plan, MakeMeasuredPlan(result.task,
+                                       {.candidate = candidate,
+                                        .direction = options.direction(),
+                                        .dtype = options.dtype,
+                                        .group = options.group,
+                                        .configuration = options.configuration,
+                                        .seed = session.Seed()},
+                                       store, compiler, session.processes));
+  return result;
+}
+
+}  // namespace kernelsmith
