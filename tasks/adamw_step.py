@@ -22,6 +22,6 @@ def arguments(count, rate=1e-2, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.1, ste
 
 
 quick = sizes("count", (4096,))
-hidden = sizes("count step", (1, 1), (33, 2), (1027, 10))
+hidden = sizes("count step", (1, 1), (33, 2), (1027, 10), (1028, 3))
 timing = sizes("count", (134217728,))
 dtypes = ["float32"]  # optimiser state is kept in float32

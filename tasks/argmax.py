@@ -16,5 +16,5 @@ def arguments(rows, width):
 
 axes = "rows width"
 quick = sizes(axes, (32, 256))
-hidden = sizes(axes, (5, 2), (7, 33), (3, 1025))
+hidden = sizes(axes, (5, 2), (7, 33), (3, 1025), (5, 100))
 timing = sizes(axes, (4096, 4096), (128, 128256))

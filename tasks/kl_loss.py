@@ -17,5 +17,5 @@ def arguments(rows, width):
 
 axes = "rows width"
 quick = sizes(axes, (32, 64))
-hidden = sizes(axes, (1, 2), (7, 33), (3, 513))
+hidden = sizes(axes, (1, 2), (7, 33), (3, 513), (5, 100))
 timing = sizes(axes, (8192, 8192))

@@ -16,5 +16,5 @@ def arguments(rows, width):
 
 axes = "rows width"
 quick = sizes(axes, (32, 256))
-hidden = sizes(axes, (1, 1), (7, 33), (3, 1025))
+hidden = sizes(axes, (1, 1), (7, 33), (3, 1025), (5, 100))
 timing = sizes(axes, (128, 32768), (8192, 8192))

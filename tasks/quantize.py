@@ -17,5 +17,5 @@ def arguments(rows, width):
 
 axes = "rows width"
 quick = sizes(axes, (16, 256))
-hidden = sizes(axes, (1, 1), (7, 33), (3, 1025))
+hidden = sizes(axes, (1, 1), (7, 33), (3, 1025), (5, 100))
 timing = sizes(axes, (8192, 8192))

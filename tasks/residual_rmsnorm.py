@@ -18,5 +18,5 @@ def arguments(rows, width, eps=1e-6):
 
 axes = "rows width"
 quick = sizes(axes, (16, 256))
-hidden = sizes(axes, (1, 1), (7, 33), (3, 1025))
+hidden = sizes(axes, (1, 1), (7, 33), (3, 1025), (5, 100))
 timing = sizes(axes, (8192, 4096))

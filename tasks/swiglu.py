@@ -15,5 +15,5 @@ def arguments(rows, width):
 
 axes = "rows width"
 quick = sizes(axes, (32, 128))
-hidden = sizes(axes, (1, 1), (7, 33), (3, 513))
+hidden = sizes(axes, (1, 1), (7, 33), (3, 513), (5, 100))
 timing = sizes(axes, (8192, 14336))

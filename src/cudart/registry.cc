@@ -251,6 +251,7 @@ cudaError_t ErrorOfFault(vgpu::FaultKind kind) {
       return cudaErrorHardwareStackError;
     case vgpu::FaultKind::kDeadlock:
     case vgpu::FaultKind::kNoProgress:
+    case vgpu::FaultKind::kEndlessLoop:
       return cudaErrorLaunchTimeout;
     case vgpu::FaultKind::kTrap:
     case vgpu::FaultKind::kLaunchFailure:

@@ -93,7 +93,8 @@ class Device {
 };
 
 struct VirtualDeviceOptions {
-  vgpu::VirtualGpu::Options gpu;
+  // Whoever judges must come to an end, also with a kernel that does not.
+  vgpu::VirtualGpu::Options gpu{.time_limit = std::chrono::seconds(120)};
 };
 Result<std::unique_ptr<Device>> MakeVirtualDevice(VirtualDeviceOptions options = {});
 

@@ -33,8 +33,9 @@ struct Domain {
   bool fixed = false;
   bool constant = false;
   bool non_negative = false;
-  bool unit = false;  // 0 to 1
-  double spread = 1;  // RMS, or 1 for zeros
+  bool unit = false;           // 0 to 1
+  bool probabilities = false;  // rows that add up to one; fixed, too
+  double spread = 1;           // RMS, or 1 for zeros
 };
 
 Domain DomainOf(const HostTensor& tensor) {
@@ -62,6 +63,7 @@ Domain DomainOf(const HostTensor& tensor) {
       for (int64_t i = begin; i < begin + row; ++i) sum += tensor.at(i);
       sums = std::abs(sum - 1) < 1e-2;
     }
+    domain.probabilities = sums;
     if (sums) domain.fixed = true;
   }
   if (count > 0) domain.spread = std::sqrt(squares / static_cast<double>(count));
@@ -158,6 +160,15 @@ void PutSpikes(std::string_view where, HostTensor& tensor, const Domain& domain,
   }
 }
 
+// Every other row with all its probability on one element: 0 * log(0) is 0 for PyTorch.
+void MakeCertain(HostTensor& tensor, Rng& rng) {
+  const int64_t row = tensor.shape.back();
+  for (int64_t begin = 0; begin < tensor.count(); begin += 2 * row) {
+    const auto certain = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(row)));
+    for (int64_t i = 0; i < row; ++i) tensor.set(begin + i, i == certain ? 1 : 0);
+  }
+}
+
 bool HidesSigns(const Domain& domain) {
   return domain.non_negative && !domain.fixed && !domain.constant;
 }
@@ -231,6 +242,7 @@ TensorMap MakeInputs(const Recipe& recipe, const TensorMap& base,
     if (IsFloat(tensor.dtype)) {
       Domain domain = DomainOf(tensor);
       if (!input.fixed && !domain.fixed) Apply(recipe.name, tensor, domain, rng);
+      if (!input.fixed && domain.probabilities && recipe.name == "single") MakeCertain(tensor, rng);
     } else if (!input.fixed && permute_integers && recipe.name == "redrawn") {
       Permute(tensor, rng);
     }

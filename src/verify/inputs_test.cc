@@ -80,7 +80,8 @@ TEST(Inputs, ConstantTensorsAreVariedAndStayPositive) {
 }
 
 TEST(Inputs, TheDomainOfTheDrawIsKept) {
-  // Probabilities in rows, a mask of two values, an additive mask: no recipe may touch them.
+  // Probabilities in rows, a mask of two values, an additive mask: no recipe may make something
+  // else of them.
   HostTensor probabilities = MakeHostTensor(DType::kFloat32, {4, 8});
   for (int64_t i = 0; i < 32; ++i) probabilities.set(i, i % 8 == 0 ? 0.65 : 0.05);
   HostTensor mask = MakeHostTensor(DType::kFloat32, {16});
@@ -91,7 +92,14 @@ TEST(Inputs, TheDomainOfTheDrawIsKept) {
   for (int64_t i = 0; i < 64; ++i) positive.set(i, std::abs(positive.at(i)) + 2);
   for (const Recipe& recipe : Recipes()) {
     const std::string name(recipe.name);
-    EXPECT_EQ(Make(name.c_str(), probabilities).bytes, probabilities.bytes) << name;
+    // They stay probabilities.
+    const HostTensor made = Make(name.c_str(), probabilities);
+    for (int64_t row = 0; row < 4; ++row) {
+      double sum = 0;
+      for (int64_t i = 0; i < 8; ++i) sum += made.at(row * 8 + i);
+      EXPECT_NEAR(sum, 1, 1e-6) << name;
+    }
+    if (name != "single") EXPECT_EQ(made.bytes, probabilities.bytes) << name;
     EXPECT_EQ(Make(name.c_str(), mask).bytes, mask.bytes) << name;
     EXPECT_EQ(Make(name.c_str(), additive).bytes, additive.bytes) << name;
     if (name == "signed") continue;

@@ -373,6 +373,53 @@ TEST(Control, EndlessSpinIsNoProgress) {
   EXPECT_EQ(result->fault->kind, FaultKind::kNoProgress);
 }
 
+// for (o = 16; o >= 0; o /= 2): o stays 0, what is added up becomes infinite, and nothing changes.
+TEST(Control, LoopsThatChangeNothingAreEndless) {
+  for (const Engine engine : {Engine::kInterpreter, Engine::kAuto}) {
+    VirtualGpu::Options options;
+    options.engine = engine;
+    TestGpu gpu(std::move(options));
+    ASSERT_TRUE(gpu.Load(Kernel("", R"(
+      mov.u32 %r2, 16;
+      mov.u32 %r3, 1;
+    AGAIN:
+      shfl.sync.bfly.b32 %r4, %r3, %r2, 31, -1;
+      max.u32 %r3, %r3, %r4;
+      shr.s32 %r2, %r2, 1;
+      setp.ge.s32 %p1, %r2, 0;
+      @%p1 bra AGAIN;
+      mov.u32 %r9, %r3;
+    )"))
+                    .ok());
+    const uint64_t out = gpu.Buffer(std::vector<uint32_t>(64));
+    const auto result = gpu.Launch("k", {4, 1, 1}, {64, 1, 1}, {out});
+    ASSERT_TRUE(result.ok());
+    ASSERT_TRUE(result->fault.has_value());
+    EXPECT_EQ(result->fault->kind, FaultKind::kEndlessLoop);
+  }
+}
+
+// A counter that only goes up may come to its end some day: not within the time limit.
+TEST(Control, ALaunchEndsWithItsTimeLimit) {
+  VirtualGpu::Options options;
+  options.time_limit = std::chrono::milliseconds(100);
+  TestGpu gpu(std::move(options));
+  ASSERT_TRUE(gpu.Load(Kernel("", R"(
+      mov.u64 %rd2, 0;
+    AGAIN:
+      add.u64 %rd2, %rd2, 1;
+      setp.ne.u64 %p1, %rd2, 0;
+      @%p1 bra AGAIN;
+      mov.u32 %r9, 0;
+  )"))
+                  .ok());
+  const uint64_t out = gpu.Buffer(std::vector<uint32_t>(64));
+  const auto result = gpu.Launch("k", {4, 1, 1}, {64, 1, 1}, {out});
+  ASSERT_TRUE(result.ok());
+  ASSERT_TRUE(result->fault.has_value());
+  EXPECT_EQ(result->fault->kind, FaultKind::kNoProgress);
+}
+
 // The interpreter gives a launch up to compiled code after some milliseconds: not while its blocks
 // wait for blocks that have not begun.
 TEST(Control, BlocksThatWaitForLaterOnesGetThemWhateverTheTime) {

@@ -25,7 +25,8 @@ enum class FaultKind {
   kTrap,                // trap, or a .noreturn function that returned
   kStackOverflow,       // local memory or call depth exhausted
   kDeadlock,            // nobody can run: barrier or warp synchronisation that never completes
-  kNoProgress,          // the watchdog: everybody only spins
+  kNoProgress,          // the watchdog: everybody only spins, or the time is up
+  kEndlessLoop,         // a loop came to the state that it had before: it never ends
   kLaunchFailure,       // anything else that ends a kernel
 };
 

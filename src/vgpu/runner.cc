@@ -48,7 +48,8 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   const uint64_t limit = std::max<uint64_t>(
       launch_.request.cooperative ? blocks : launch_.options->resident_blocks, 1);
   uint64_t stalled = 0;  // turns in a row without progress
-  auto last_progress = Clock::now();
+  const auto begun = Clock::now();
+  auto last_progress = begun;
   const auto take = [&]() -> std::optional<uint64_t> {
     if (launch_.screen != nullptr && launch_.screen->stopped()) return std::nullopt;
     // Blocks that wait for others (grid barriers, look-back scans) need those, whatever the time.
@@ -91,6 +92,10 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     if (launch_.observer != nullptr) {
       launch_.observer->OnPause(launch_.grid_id);
       launch_.observer->OnResume(launch_.grid_id);
+    }
+    if (TimeIsUp(begun)) {
+      failed_block_ = block.number;
+      return;
     }
     stalled = outcome == BlockOutcome::kSpinning && !launch_.progress ? stalled + 1 : 0;
     std::rotate(resident_.begin(), resident_.begin() + 1, resident_.end());
@@ -402,22 +407,35 @@ void Runner::Deadlock(Block& block) {
   }
 }
 
+// A fault of the first warp that has not ended.
+void Runner::FailFirst(Block& block, const std::string& message) {
+  for (Warp& w : block.warps) {
+    if (w.live == 0) continue;
+    const int lane = std::countr_zero(w.live);
+    w.frame = w.lane_frame[lane];
+    w.pc = w.lane_pc[lane];
+    w.Fail(FaultKind::kNoProgress, lane, 0, message);
+    return;
+  }
+}
+
+bool Runner::TimeIsUp(Clock::time_point begun) {
+  const auto limit = launch_.options->time_limit;
+  if (limit.count() == 0 || Clock::now() - begun < limit) return false;
+  FailFirst(*resident_.front(), fmt::format("the kernel did not end within {} s",
+                                            static_cast<double>(limit.count()) / 1000));
+  return true;
+}
+
 // Everybody spins: on something the host or another launch must do. False: for too long.
 bool Runner::WaitForOthers(Clock::time_point last_progress) {
   const auto watchdog = launch_.options->watchdog;
   if (watchdog.count() > 0 && Clock::now() - last_progress > watchdog) {
     Block& block = *resident_.front();
-    for (Warp& w : block.warps) {
-      if (w.live == 0) continue;
-      const int lane = std::countr_zero(w.live);
-      w.frame = w.lane_frame[lane];
-      w.pc = w.lane_pc[lane];
-      w.Fail(FaultKind::kNoProgress, lane, 0,
-             fmt::format("no progress for {} ms: all {} resident blocks of {} only spin; {}",
-                         watchdog.count(), resident_.size(), launch_.request.grid.Count(),
-                         DescribeWaiting(block)));
-      break;
-    }
+    FailFirst(block,
+              fmt::format("no progress for {} ms: all {} resident blocks of {} only spin; {}",
+                          watchdog.count(), resident_.size(), launch_.request.grid.Count(),
+                          DescribeWaiting(block)));
     return false;
   }
   std::this_thread::yield();

@@ -86,6 +86,9 @@ class Runner {
   bool Unlock(Block& block);
   void Deadlock(Block& block);
   bool WaitForOthers(Clock::time_point last_progress);
+  // By VirtualGpu::Options::time_limit; the launch has its fault then.
+  bool TimeIsUp(Clock::time_point begun);
+  void FailFirst(Block& block, const std::string& message);
 
   // ---- compiled code
   static bool Handle(jit::BlockContext* block, jit::WarpContext* context,

@@ -84,9 +84,66 @@ bool Select(Warp& w) {
   return true;
 }
 
-// Bookkeeping of a backward branch. True: the group should give way.
-bool BackEdge(Warp& w) {
+// What neither ends a loop nor shows outside of it. Plain loads are among them: whoever writes
+// there meanwhile is in a race.
+bool ChangesRegistersOnly(const Instruction& in) {
+  if (in.waits || in.is_volatile) return false;
+  switch (in.op) {
+    case Op::kStore:
+    case Op::kAtom:
+    case Op::kRed:
+    case Op::kAtomVector:
+    case Op::kFence:
+    case Op::kCpAsync:
+    case Op::kAsyncGroup:
+    case Op::kBulkCopy:
+    case Op::kSurfaceLoad:
+    case Op::kSurfaceStore:
+    case Op::kMbarrier:
+    case Op::kClusterArrive:
+    case Op::kClusterTest:
+    case Op::kNanosleep:
+    case Op::kAlloca:
+    case Op::kStackSave:
+    case Op::kStackRestore:
+    case Op::kWmmaStore:
+    case Op::kStmatrix:
+    case Op::kWgmma:
+    case Op::kCall:
+    case Op::kRet:
+    case Op::kBarrier:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// `lanes` go round from `last` to `first` and have done nothing else for a whole turn: any way out
+// of the loop and back would have taken another backward branch. With the registers of the end of
+// the turn before, and nothing but registers changed, they will do so for ever.
+void LookForEndlessLoop(Warp& w, uint32_t first, uint32_t last, uint32_t lanes) {
+  const Function& function = *w.frame->function;
+  for (uint32_t pc = first; pc <= last; ++pc) {
+    if (!ChangesRegistersOnly(function.code[pc])) return;
+  }
+  const std::byte* registers = w.frame->registers;
+  Warp::LoopState& known = w.long_loop;
+  if (known.frame == w.frame && known.lanes == lanes &&
+      known.registers.size() == function.register_bytes &&
+      std::equal(known.registers.begin(), known.registers.end(), registers)) {
+    w.pc = last;
+    w.Fail(FaultKind::kEndlessLoop, std::countr_zero(lanes), 0,
+           "endless loop: it goes round and changes nothing any more");
+    return;
+  }
+  known = {w.frame, first, last, lanes, {registers, registers + function.register_bytes}};
+}
+
+// Bookkeeping of a branch of `lanes` back from `last` to `first`. True: the group should give way.
+bool BackEdge(Warp& w, uint32_t first, uint32_t last, uint32_t lanes) {
   ++w.back_edges;
+  if (first != w.long_loop.first || last != w.long_loop.last)
+    w.long_loop = {w.frame, first, last, 0, {}};
   if (w.waited) {
     w.same_waits = w.wait_hash == w.last_wait_hash ? w.same_waits + 1 : 0;
     // It got something new twice: a loop with atomics, in which others may well come in between.
@@ -98,7 +155,9 @@ bool BackEdge(Warp& w) {
     w.waited = false;
     if (w.same_waits >= kSpinsBeforeYield) return true;
   }
-  return w.back_edges >= kBackEdgesPerTurn;
+  if (w.back_edges < kBackEdgesPerTurn) return false;
+  LookForEndlessLoop(w, first, last, lanes);
+  return true;
 }
 
 Step GiveWay(Warp& w) {
@@ -114,9 +173,9 @@ bool AtEntry(const Warp& w) {
 }
 
 Step Jump(Warp& w, uint32_t target) {
-  const bool back = target <= w.pc;
+  const uint32_t from = w.pc;
   w.pc = target;
-  if (back && BackEdge(w)) {
+  if (target <= from && BackEdge(w, target, from, w.active)) {
     StorePcs(w, w.active, w.pc);
     return GiveWay(w);
   }
@@ -130,7 +189,7 @@ Step Branch(Warp& w, const Instruction& in, uint32_t taken) {
   const bool back = in.target <= w.pc;
   StorePcs(w, w.active & ~taken, w.pc + 1);
   StorePcs(w, taken, in.target);
-  if (back && BackEdge(w)) {
+  if (back && BackEdge(w, in.target, w.pc, taken)) {
     w.deferred |= taken;
     w.same_waits = 0;
     w.last_wait_hash = 0;
@@ -154,7 +213,7 @@ Step BranchIndexed(Warp& w, const Instruction& in, uint32_t mask) {
     w.lane_pc[lane] = targets[index[lane]];
     back |= w.lane_pc[lane] <= w.pc;
   }
-  if (back && BackEdge(w)) return GiveWay(w);
+  if (back && BackEdge(w, 0, w.pc, mask)) return GiveWay(w);
   return Step::kReselect;
 }
 

@@ -79,6 +79,8 @@ class VirtualGpu {
     uint64_t clock_hz = 1'980'000'000;  // what clock64 counts by
     // All that can run only spins for so long: the launch ends with kNoProgress. Zero: never.
     std::chrono::milliseconds watchdog{20'000};
+    // A launch that takes longer ends with kNoProgress, whatever it does. Zero: never.
+    std::chrono::milliseconds time_limit{0};
     Engine engine = Engine::kAuto;
     // Threads that compiled blocks run on; 0: one a processor.
     uint32_t threads = 0;

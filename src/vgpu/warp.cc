@@ -27,6 +27,8 @@ const char* FaultKindName(FaultKind kind) {
       return "deadlock";
     case FaultKind::kNoProgress:
       return "no progress";
+    case FaultKind::kEndlessLoop:
+      return "endless loop";
     case FaultKind::kLaunchFailure:
       return "launch failure";
   }

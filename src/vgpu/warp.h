@@ -133,6 +133,15 @@ struct alignas(64) Warp {
   uint64_t last_wait_hash = 0;
   uint32_t same_waits = 0;  // back edges in a row that saw nothing new
   uint32_t back_edges = 0;  // in this turn
+  // The loop of the last backward branch and, if it took a whole turn, how it was then.
+  struct LoopState {
+    const Frame* frame = nullptr;
+    uint32_t first = 0;
+    uint32_t last = 0;
+    uint32_t lanes = 0;
+    std::vector<std::byte> registers;
+  };
+  LoopState long_loop;
 
   std::byte* local = nullptr;  // 32 stacks of local_stride bytes
   uint32_t local_stride = 0;
