@@ -20,7 +20,7 @@ constexpr Recipe kRecipes[] = {
     {"shifted", false, "a mean of four times the spread"},
     {"signed", false, "both signs, where the task draws no negative values"},
     {"large", true, "a thousand times the task's size"},
-    {"offset", true, "rows with a mean of a thousand times the spread, of either sign"},
+    {"offset", true, "samples with a mean of a thousand times the spread, of either sign"},
     {"tiny", true, "near the smallest normal numbers"},
     {"outliers", true, "single elements a million times the task's size"},
     {"spike_first", true, "a value of 200 at the first place of every row", true},
@@ -114,10 +114,12 @@ void Shift(HostTensor& tensor, double by, const Domain& domain) {
   for (int64_t i = 0; i < tensor.count(); ++i) Put(tensor, i, tensor.at(i) + by, domain);
 }
 
-// Every other row up, the others down: a maximum that starts at 0 is right for one sign.
-void ShiftRows(HostTensor& tensor, double by, const Domain& domain, Rng& rng) {
+// Every other sample (of the first axis) up, the others down: a maximum that starts at 0 is right
+// for one sign, and what is normalised is most often within a sample.
+void ShiftSamples(HostTensor& tensor, double by, const Domain& domain, Rng& rng) {
   if (domain.unit && !domain.constant) return;
-  const int64_t row = tensor.shape.empty() ? 1 : std::max<int64_t>(tensor.shape.back(), 1);
+  const int64_t samples = tensor.shape.size() < 2 ? 1 : std::max<int64_t>(tensor.shape[0], 1);
+  const int64_t row = std::max<int64_t>(tensor.count() / samples, 1);
   by *= Sign(rng);
   for (int64_t i = 0; i < tensor.count(); ++i) {
     Put(tensor, i, tensor.at(i) + (i / row % 2 == 0 ? by : -by), domain);
@@ -202,7 +204,7 @@ void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rn
   if (recipe == "shifted") return Shift(tensor, Sign(rng) * 4 * domain.spread, domain);
   if (recipe == "signed") return MakeSigned(tensor, domain, rng);
   if (recipe == "large") return Scale(tensor, 0x1p10, domain);
-  if (recipe == "offset") return ShiftRows(tensor, 1024 * domain.spread, domain, rng);
+  if (recipe == "offset") return ShiftSamples(tensor, 1024 * domain.spread, domain, rng);
   if (recipe == "tiny") return Scale(tensor, 0x1p-100, domain);
   if (recipe == "outliers") return ChangeSingles(tensor, 5e5, 1e6, domain, rng);
   return PutSpikes(recipe, tensor, domain, rng);
