@@ -10,14 +10,6 @@
 namespace kernelsmith::codegen {
 namespace {
 
-bool IsCall(const Scalar& value, std::string_view name) {
-  return value->kind == ScalarNode::Kind::kCall && value->function->name == name;
-}
-bool IsMinusInfinity(const Scalar& value) {
-  return value->kind == ScalarNode::Kind::kConstant && IsFloat(value->dtype) &&
-         std::isinf(value->number) && value->number < 0;
-}
-
 void Factors(const Scalar& value, std::vector<Scalar>& factors) {
   if (IsCall(value, "mul")) {
     Factors(value->args[0], factors);

@@ -49,6 +49,8 @@ std::string MemoryType(DType dtype);
 std::string ValueType(DType dtype);
 
 std::string HostText(const Int& size);
+// Elements that the axes have together.
+Int Count(const std::vector<Int>& axes);
 
 // Writes the body of one kernel: statements with indentation, names of what occurs, parameters as
 // they are met.

@@ -3,11 +3,9 @@
 // a larger score turns up, what has been summed is scaled down (the online softmax).
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <string_view>
 
-#include "codegen/emit.h"
+#include "codegen/emit_tiles.h"
 
 namespace kernelsmith::codegen {
 namespace {
@@ -16,26 +14,6 @@ namespace {
 constexpr int64_t kLanes = 16;
 constexpr int64_t kSharedBytes = 48 << 10;
 constexpr int64_t kPad = 4;  // keeps rows aligned for loads of four, in different banks
-
-Int Count(const std::vector<Int>& axes) {
-  Int count(1);
-  for (const Int& axis : axes) count = count * axis.atom()->extent;
-  return count;
-}
-
-Scalar Multiplied(const Program& program, const std::vector<Scalar>& factors) {
-  Scalar product = factors[0];
-  for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
-  return Flattened(program, product);
-}
-
-bool IsCall(const Scalar& value, std::string_view name) {
-  return value->kind == ScalarNode::Kind::kCall && value->function->name == name;
-}
-bool IsMinusInfinity(const Scalar& value) {
-  return value->kind == ScalarNode::Kind::kConstant && std::isinf(value->number) &&
-         value->number < 0;
-}
 
 class AttentionEmitter {
  public:
@@ -63,25 +41,11 @@ class AttentionEmitter {
     Values();
     out_.Close();
     Finish();
-
-    Launch launch;
-    launch.kernel = kernel_.name;
-    const std::string batch = batch_.empty() ? "" : fmt::format(" * ({})", HostText(Count(batch_)));
-    launch.grid = fmt::format("Blocks({}, {}) * Blocks({}, {}){}", HostText(Count(rows_)), tile_m_,
-                              HostText(Count(columns_)), tile_d_, batch);
-    launch.block = std::to_string(threads_);
-    launch.arguments = out_.Arguments();
     const std::string note = "// Goes over the keys once, with the softmax of those so far.\n";
-    return {out_.Source(Comment(kernel_) + note, fmt::format("__launch_bounds__({})", threads_)),
-            {launch}};
+    return FinishTiles(out_, kernel_, Layout(), Comment(kernel_) + note);
   }
 
  private:
-  int64_t Largest(const Int& size) const {
-    const auto values = context_.family.ValuesOf(size);
-    return *std::max_element(values.begin(), values.end());
-  }
-
   int64_t SharedBytes() const {
     return 4 * ((tile_n_ + tile_k_) * (tile_m_ + kPad) + tile_k_ * (tile_n_ + kPad) +
                 tile_k_ * (tile_d_ + kPad));
@@ -89,8 +53,8 @@ class AttentionEmitter {
 
   void Choose() {
     const std::string& gene = kernel_.gene;
-    const int64_t columns = Largest(Count(kernel_.column_axes));
-    const int64_t rows = Largest(Count(kernel_.row_axes));
+    const int64_t columns = context_.family.LargestOf(Count(kernel_.column_axes));
+    const int64_t rows = context_.family.LargestOf(Count(kernel_.row_axes));
     tile_m_ = context_.Choose(gene + ".tile_m", {32, 64, 128}, rows <= 32 ? 32 : 64);
     tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64}, 64);
     tile_d_ = context_.Choose(gene + ".tile_d", {16, 32, 64, 128},
@@ -122,33 +86,19 @@ class AttentionEmitter {
                          return load.buffer == kernel_.product ? Variable(product, load.dtype)
                                                                : Scalar();
                        }));
-    std::set<BufferId> own;
-    for (const Nest& nest : kernel_.nests) own.insert(nest.outputs[0]);
-    for (const Nest& nest : kernel_.nests) {
-      flats_.push_back(FlatIndex(program.buffers[nest.outputs[0]].shape, nest.axes));
-      if (&nest == &kernel_.nests[0]) continue;
-      // What this kernel computed is a variable, whatever its index.
-      bodies_.push_back(
-          SubstituteLoads(Flattened(program, nest.body), [&](const ScalarNode& load) -> Scalar {
-            return own.contains(load.buffer) ? Load(load.buffer, {Int(0)}, load.dtype) : nullptr;
-          }));
-    }
-    const auto collapse = [&](std::vector<Int>& axes, std::vector<Scalar*> values, bool results) {
-      CollapseInput input{&axes, std::move(values), {}};
-      if (results) {
-        for (Scalar& body : bodies_) input.values.push_back(&body);
-        for (Int& flat : flats_) input.flats.push_back(&flat);
-      }
-      Collapse(input);
-    };
-    collapse(batch_, {&left_, &right_, &values_, &score_}, true);
-    collapse(rows_, {&left_, &score_}, true);
-    collapse(columns_, {&values_}, true);
-    collapse(depth_, {&left_, &right_}, false);
+    results_ = ResultsOf(program, kernel_);
+    CollapseTile(batch_, {&left_, &right_, &values_, &score_}, &results_);
+    CollapseTile(rows_, {&left_, &score_}, &results_);
+    CollapseTile(columns_, {&values_}, &results_);
+    CollapseTile(depth_, {&left_, &right_}, nullptr);
+  }
+
+  Tiles Layout() const {
+    return {batch_,   rows_,  columns_, rows_text_, columns_text_, tile_m_, tile_d_,
+            threads_, kLanes, m0_,      d0_,        tx_,           ty_};
   }
 
   void Begin() {
-    const std::string& type = context_.index_type;
     const auto shared = [&](std::string& name, const char* hint, int64_t outer, int64_t inner) {
       name = out_.Fresh(hint);
       out_.Line(
@@ -158,22 +108,7 @@ class AttentionEmitter {
     shared(right_tile_, "right", tile_k_, tile_n_);
     shared(weights_tile_, "weights", tile_n_, tile_m_);
     shared(values_tile_, "slice", tile_k_, tile_d_);
-    const std::string tiles_d = out_.Fresh("tiles_d"), tiles_m = out_.Fresh("tiles_m");
-    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_d, columns_text_,
-                          tile_d_ - 1, tile_d_));
-    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_m, rows_text_, tile_m_ - 1,
-                          tile_m_));
-    out_.Line(fmt::format("const {} {} = blockIdx.x % {} * {};", type, d0_, tiles_d, tile_d_));
-    out_.Line(fmt::format("const {} {} = blockIdx.x / {} % {} * {};", type, m0_, tiles_d, tiles_m,
-                          tile_m_));
-    if (!batch_.empty()) {
-      const std::string batch = out_.Fresh("batch");
-      out_.Line(
-          fmt::format("const {} {} = blockIdx.x / ({} * {});", type, batch, tiles_d, tiles_m));
-      out_.Decompose(batch_, batch);
-    }
-    out_.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tx_,
-                          kLanes, ty_));
+    WriteOrigins(out_, Layout());
     out_.Line(fmt::format("float {}[{}][{}] = {{}};", sums_, rows_each_, columns_each_));
     out_.Line(fmt::format("float {}[{}], {}[{}];", largest_, rows_each_, total_, rows_each_));
     Unrolled(i_, rows_each_);
@@ -246,23 +181,15 @@ class AttentionEmitter {
   };
   void Fill(const Slice& slice) {
     const std::string& type = context_.index_type;
-    int by_depth = 0, by_axis = 0;
-    VisitScalars(slice.value, [&](const Scalar& node) {
-      if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
-      const auto k = CoefficientOf(node->index[0], slice.depth.back().atom());
-      const auto x = CoefficientOf(node->index[0], slice.axes.back().atom());
-      if (k && k->is(1)) ++by_depth;
-      if (x && x->is(1)) ++by_axis;
-    });
+    const bool along_k = DepthIsContiguous(slice.value, slice.axes, slice.depth);
     const std::string x = out_.Fresh("x"), k = out_.Fresh("z");
     const std::string at = out_.Fresh("at"), depth = out_.Fresh("depth");
     out_.Line("#pragma unroll");
     out_.Open(fmt::format("for (int {0} = threadIdx.x; {0} < {1}; {0} += {2}) {{", e_,
                           slice.tile * tile_k_, threads_));
-    const int64_t across = by_depth > by_axis ? tile_k_ : slice.tile;
+    const int64_t across = along_k ? tile_k_ : slice.tile;
     const std::string inner = fmt::format("{} % {}", e_, across),
                       outer = fmt::format("{} / {}", e_, across);
-    const bool along_k = by_depth > by_axis;
     out_.Line(fmt::format("const int {} = {}, {} = {};", x, along_k ? outer : inner, k,
                           along_k ? inner : outer));
     out_.Line(fmt::format("const {} {} = {} + {};", type, at, slice.origin, x));
@@ -272,11 +199,8 @@ class AttentionEmitter {
     Scalar inside = codegen::Variable(
         fmt::format("{} < {} && {} < {}", at, slice.extent, depth, slice.depth_extent),
         DType::kBool);
-    Scalar value = slice.value;
-    if (value->kind == ScalarNode::Kind::kGuard && IsConstant(value->args[2], 0)) {
-      inside = And(inside, value->args[0]);
-      value = value->args[1];
-    }
+    if (IsGuarded(slice.value)) inside = And(inside, slice.value->args[0]);
+    const Scalar& value = Unguarded(slice.value);
     out_.Share({value});
     out_.Line(fmt::format("{}[{}][{}] = {};", slice.array, k, x,
                           out_.Text(Guard(inside, value, Number(0)))));
@@ -399,16 +323,7 @@ class AttentionEmitter {
                           kernel_.empty_is_zero ? fmt::format("{}[{}] == -INFINITY ? 0.0f : {}",
                                                               largest_, i_, quotient)
                                                 : quotient));
-    out_.Share(bodies_);
-    const BufferId first = kernel_.nests[0].outputs[0];
-    out_.Bind(first, value);
-    if (context_.needed.contains(first)) out_.Store(first, flats_[0], value);
-    for (size_t k = 0; k < bodies_.size(); ++k) {
-      const BufferId id = kernel_.nests[k + 1].outputs[0];
-      const std::string text = out_.Variable(bodies_[k], "v");
-      out_.Bind(id, text);
-      if (context_.needed.contains(id)) out_.Store(id, flats_[k + 1], text);
-    }
+    StoreResults(out_, kernel_, results_, value);
     out_.Close();
     out_.Close();
   }
@@ -419,8 +334,7 @@ class AttentionEmitter {
   std::vector<Int> batch_, rows_, columns_, depth_;
   Int key_;
   Scalar left_, right_, values_, score_;
-  std::vector<Scalar> bodies_;  // of the maps behind
-  std::vector<Int> flats_;      // where each nest stores
+  TileResults results_;
   int64_t tile_m_ = 64, tile_n_ = 64, tile_d_ = 64, tile_k_ = 16, threads_ = 128;
   int64_t rows_each_ = 8, keys_each_ = 4, columns_each_ = 4;  // of a thread
   std::string rows_text_, columns_text_, keys_text_, depth_text_;

@@ -11,22 +11,10 @@
 #include <map>
 #include <set>
 
-#include "codegen/emit.h"
+#include "codegen/emit_tiles.h"
 
 namespace kernelsmith::codegen {
 namespace {
-
-Int Count(const std::vector<Int>& axes) {
-  Int count(1);
-  for (const Int& axis : axes) count = count * axis.atom()->extent;
-  return count;
-}
-
-Scalar Multiplied(const Program& program, const std::vector<Scalar>& factors) {
-  Scalar product = factors[0];
-  for (size_t i = 1; i < factors.size(); ++i) product = product * factors[i];
-  return Flattened(program, product);
-}
 
 class ContractionEmitter {
  public:
@@ -39,7 +27,7 @@ class ContractionEmitter {
     const std::string& type = context_.index_type;
     const std::string value_type = ValueType(kernel_.nests[0].body->dtype);
     for (std::string* name : {&k0_, &m0_, &n0_, &k_, &e_, &tx_, &ty_, &i_, &j_, &a_, &b_, &sums_,
-                              &tiles_m_, &tiles_n_, &left_tile_, &right_tile_}) {
+                              &left_tile_, &right_tile_}) {
       *name = out_.Fresh(*name);  // unless an argument has that name
     }
     rows_text_ = out_.Text(Count(rows_));
@@ -51,21 +39,7 @@ class ContractionEmitter {
                           tile_k_, tile_m_ + pad_));
     out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}][{}];", value_type, right_tile_,
                           tile_k_, tile_n_ + pad_));
-    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_n_, columns_text_,
-                          tile_n_ - 1, tile_n_));
-    out_.Line(fmt::format("const {} {} = ({} + {}) / {};", type, tiles_m_, rows_text_, tile_m_ - 1,
-                          tile_m_));
-    out_.Line(fmt::format("const {} {} = blockIdx.x % {} * {};", type, n0_, tiles_n_, tile_n_));
-    out_.Line(fmt::format("const {} {} = blockIdx.x / {} % {} * {};", type, m0_, tiles_n_, tiles_m_,
-                          tile_m_));
-    if (!batch_.empty()) {
-      const std::string batch = out_.Fresh("batch");
-      out_.Line(
-          fmt::format("const {} {} = blockIdx.x / ({} * {});", type, batch, tiles_n_, tiles_m_));
-      out_.Decompose(batch_, batch);
-    }
-    out_.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tx_,
-                          threads_n_, ty_));
+    WriteOrigins(out_, Layout());
     out_.Line(fmt::format("{} {}[{}][{}] = {{}};", value_type, sums_, thread_m_, thread_n_));
     Side left{left_tile_, left_, rows_, m0_, rows_text_, tile_m_};
     Side right{right_tile_, right_, columns_, n0_, columns_text_, tile_n_};
@@ -98,16 +72,7 @@ class ContractionEmitter {
     out_.Close();
     out_.Close();
     Finish();
-
-    Launch launch;
-    launch.kernel = kernel_.name;
-    const std::string batch = batch_.empty() ? "" : fmt::format(" * ({})", HostText(Count(batch_)));
-    launch.grid = fmt::format("Blocks({}, {}) * Blocks({}, {}){}", HostText(Count(rows_)), tile_m_,
-                              HostText(Count(columns_)), tile_n_, batch);
-    launch.block = std::to_string(threads_);
-    launch.arguments = out_.Arguments();
-    return {out_.Source(Comment(kernel_), fmt::format("__launch_bounds__({})", threads_)),
-            {launch}};
+    return FinishTiles(out_, kernel_, Layout(), Comment(kernel_));
   }
 
  private:
@@ -119,40 +84,23 @@ class ContractionEmitter {
     depth_ = kernel_.nests[0].reduced;
     left_ = Multiplied(program, kernel_.left);
     right_ = Multiplied(program, kernel_.right);
-    std::set<BufferId> own;
-    for (const Nest& nest : kernel_.nests) own.insert(nest.outputs[0]);
-    for (const Nest& nest : kernel_.nests) {
-      flats_.push_back(FlatIndex(program.buffers[nest.outputs[0]].shape, nest.axes));
-      if (&nest == &kernel_.nests[0]) continue;
-      // What this kernel computed is a variable, whatever its index.
-      bodies_.push_back(
-          SubstituteLoads(Flattened(program, nest.body), [&](const ScalarNode& load) -> Scalar {
-            return own.contains(load.buffer) ? Load(load.buffer, {Int(0)}, load.dtype) : nullptr;
-          }));
-    }
-    const auto collapse = [&](std::vector<Int>& axes, std::vector<Scalar*> values, bool results) {
-      CollapseInput input{&axes, std::move(values), {}};
-      if (results) {
-        for (Scalar& body : bodies_) input.values.push_back(&body);
-        for (Int& flat : flats_) input.flats.push_back(&flat);
-      }
-      Collapse(input);
-    };
-    collapse(batch_, {&left_, &right_}, true);
-    collapse(rows_, {&left_}, true);
-    collapse(columns_, {&right_}, true);
-    collapse(depth_, {&left_, &right_}, false);
+    results_ = ResultsOf(program, kernel_);
+    CollapseTile(batch_, {&left_, &right_}, &results_);
+    CollapseTile(rows_, {&left_}, &results_);
+    CollapseTile(columns_, {&right_}, &results_);
+    CollapseTile(depth_, {&left_, &right_}, nullptr);
   }
 
-  int64_t Largest(const Int& size) const {
-    const auto values = context_.family.ValuesOf(size);
-    return *std::max_element(values.begin(), values.end());
+  Tiles Layout() const {
+    return {batch_,   rows_,      columns_, rows_text_, columns_text_, tile_m_, tile_n_,
+            threads_, threads_n_, m0_,      n0_,        tx_,           ty_};
   }
 
   // False: too small to tile.
   bool ChooseTiles() {
-    const int64_t m = Largest(Count(rows_)), n = Largest(Count(columns_)),
-                  k = Largest(Count(depth_));
+    const int64_t m = context_.family.LargestOf(Count(rows_)),
+                  n = context_.family.LargestOf(Count(columns_)),
+                  k = context_.family.LargestOf(Count(depth_));
     const std::string& gene = kernel_.gene;
     if (context_.Choose(gene + ".tiled", {0, 1}, m >= 8 && n >= 8 && k >= 4 ? 1 : 0) == 0)
       return false;
@@ -163,7 +111,8 @@ class ContractionEmitter {
     };
     // Large tiles reuse more, but leave multiprocessors idle unless there are a few hundred of
     // them.
-    const int64_t most = m * n * Largest(Count(batch_)) >= (int64_t{1} << 22) ? 128 : 64;
+    const int64_t most =
+        m * n * context_.family.LargestOf(Count(batch_)) >= (int64_t{1} << 22) ? 128 : 64;
     tile_m_ = context_.Choose(gene + ".tile_m", {16, 32, 64, 128, 256}, tile(m, most));
     tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64, 128, 256}, tile(n, most));
     tile_k_ = context_.Choose(gene + ".tile_k", {4, 8, 16, 32}, k <= 8 ? 8 : 16);
@@ -191,19 +140,6 @@ class ContractionEmitter {
     return true;
   }
 
-  // Whether neighbouring k lie side by side in memory; otherwise neighbouring rows (or columns) do.
-  bool DepthIsContiguous(const Scalar& value, const std::vector<Int>& axes) const {
-    int by_depth = 0, by_axis = 0;
-    VisitScalars(value, [&](const Scalar& node) {
-      if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
-      const auto k = CoefficientOf(node->index[0], depth_.back().atom());
-      const auto a = CoefficientOf(node->index[0], axes.back().atom());
-      if (k && k->is(1)) ++by_depth;
-      if (a && a->is(1)) ++by_axis;
-    });
-    return by_depth > by_axis;
-  }
-
   // One factor, and how its slices get into shared memory: neighbouring threads read neighbouring
   // elements, `width` of them each.
   struct Side {
@@ -223,13 +159,6 @@ class ContractionEmitter {
 
   Atom Contiguous(const Side& side) const {
     return (side.along_k ? depth_ : side.axes).back().atom();
-  }
-
-  static bool IsGuarded(const Scalar& value) {
-    return value->kind == ScalarNode::Kind::kGuard && IsConstant(value->args[2], 0);
-  }
-  static const Scalar& Unguarded(const Scalar& value) {
-    return IsGuarded(value) ? value->args[1] : value;
   }
 
   // A guard "axis + rest < limit": the end of a part of a split sum. Where rest and limit are
@@ -346,7 +275,7 @@ class ContractionEmitter {
   // Before the loop over k: what stays the same in it.
   void Hoist(Side& side) {
     const std::string& type = context_.index_type;
-    side.along_k = DepthIsContiguous(side.value, side.axes);
+    side.along_k = DepthIsContiguous(side.value, side.axes, depth_);
     constexpr int64_t kWidth = 4;
     if (vector_ > 1 && (side.along_k ? tile_k_ : side.tile) % kWidth == 0 && CanBeWide(side)) {
       side.width = kWidth;
@@ -568,18 +497,7 @@ class ContractionEmitter {
     out_.Line(fmt::format("const {} {} = {} + {};", type, n, n0_, Column()));
     out_.Line(fmt::format("if ({} >= {}) break;", n, columns_text_));
     out_.Decompose(columns_, n);
-    out_.Share(bodies_);
-    const BufferId first = kernel_.nests[0].outputs[0];
-    const std::string sum = fmt::format("{}[{}][{}]", sums_, i_, j_);
-    out_.Bind(first, sum);
-    if (context_.needed.contains(first)) out_.Store(first, flats_[0], sum);
-    for (size_t k = 0; k < bodies_.size(); ++k) {
-      const BufferId id = kernel_.nests[k + 1].outputs[0];
-      const std::string value =
-          k + 1 < bodies_.size() ? out_.Variable(bodies_[k], "v") : out_.Text(bodies_[k]);
-      out_.Bind(id, value);
-      if (context_.needed.contains(id)) out_.Store(id, flats_[k + 1], value);
-    }
+    StoreResults(out_, kernel_, results_, fmt::format("{}[{}][{}]", sums_, i_, j_));
     out_.Close();
     out_.Close();
   }
@@ -589,16 +507,15 @@ class ContractionEmitter {
   KernelWriter out_;
   std::vector<Int> batch_, rows_, columns_, depth_;
   Scalar left_, right_;
-  std::vector<Scalar> bodies_;  // of the maps after the sum
-  std::vector<Int> flats_;      // where each nest stores
+  TileResults results_;
   int64_t tile_m_ = 64, tile_n_ = 64, tile_k_ = 16, thread_m_ = 4, thread_n_ = 4, threads_n_ = 16,
           threads_ = 256;
   int64_t pad_ = 4, group_ = 4, vector_ = 4;
   std::string rows_text_, columns_text_, depth_text_;
   // Names in the kernel.
   std::string k0_ = "k0", m0_ = "m0", n0_ = "n0", k_ = "k", e_ = "e", tx_ = "tx", ty_ = "ty",
-              i_ = "i", j_ = "j", a_ = "a", b_ = "b", sums_ = "sums", tiles_m_ = "tiles_m",
-              tiles_n_ = "tiles_n", left_tile_ = "left", right_tile_ = "right";
+              i_ = "i", j_ = "j", a_ = "a", b_ = "b", sums_ = "sums", left_tile_ = "left",
+              right_tile_ = "right";
 };
 
 }  // namespace

@@ -23,12 +23,6 @@ Launch OneThreadEach(const Kernel& kernel, const std::string& name, const Int& c
   return launch;
 }
 
-Int Count(const std::vector<Int>& axes) {
-  Int count(1);
-  for (const Int& axis : axes) count = count * axis.atom()->extent;
-  return count;
-}
-
 }  // namespace
 
 // A thread a row, in order: the sums are those of a loop.

@@ -180,11 +180,6 @@ class RowsEmitter {
     for (const Int& axis : phase.columns) count = count * axis.atom()->extent;
     return count;
   }
-  int64_t Largest(const Int& size) const {
-    const auto values = context_.family.ValuesOf(size);
-    return *std::max_element(values.begin(), values.end());
-  }
-
   // Neighbouring threads should read neighbouring elements: along columns if the loads are
   // contiguous there.
   bool ColumnsAreContiguous() const {
@@ -205,8 +200,9 @@ class RowsEmitter {
 
   void Choose() {
     int64_t columns = 1, rows = 1;
-    for (const Phase& phase : phases_) columns = std::max(columns, Largest(Columns(phase)));
-    for (const Int& axis : axes_) rows *= Largest(axis.atom()->extent);
+    for (const Phase& phase : phases_)
+      columns = std::max(columns, context_.family.LargestOf(Columns(phase)));
+    for (const Int& axis : axes_) rows *= context_.family.LargestOf(axis.atom()->extent);
     int64_t workers = kBlock;
     if (columns <= 16 || (!ColumnsAreContiguous() && rows >= 512)) {
       workers = kThread;
@@ -290,7 +286,7 @@ class RowsEmitter {
       const Atom axis = phases_[first].columns.back().atom();
       // A pack for every lane, at least.
       const int64_t pack = BestPack(context_.program, ValuesOf(first, EndOfPass(first)), axis);
-      if (Largest(axis->extent) >= 32 * pack) best = std::max(best, pack);
+      if (context_.family.LargestOf(axis->extent) >= 32 * pack) best = std::max(best, pack);
     }
     return possible ? context_.Choose(kernel_.gene + ".vector", {1, 2, 4, 8}, best) : 1;
   }

@@ -87,6 +87,11 @@ void Family::Offer(const Int& expression) {
   if (!expression.constant()) AddCandidate(expression, ValuesOf(expression));
 }
 
+int64_t Family::LargestOf(const Int& expression) const {
+  const std::vector<int64_t> values = ValuesOf(expression);
+  return *std::max_element(values.begin(), values.end());
+}
+
 int64_t Family::ValueOf(const Int& expression, size_t configuration) const {
   return Evaluate(expression, [&](const std::string& name) -> int64_t {
     for (const Symbol& symbol : symbols_) {

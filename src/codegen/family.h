@@ -62,6 +62,7 @@ class Family {
   void Offer(const Int& expression);
 
   std::vector<int64_t> ValuesOf(const Int& expression) const;
+  int64_t LargestOf(const Int& expression) const;
   int64_t ValueOf(const Int& expression, size_t configuration) const;
 
  private:

@@ -65,11 +65,6 @@ class Grouper {
     for (const Int& axis : kernel.axes) rows = rows * axis.atom()->extent;
     return rows;
   }
-  int64_t Largest(const Int& size) const {
-    const auto values = family_.ValuesOf(size);
-    return *std::max_element(values.begin(), values.end());
-  }
-
   // The kernel whose nests compute a buffer.
   std::optional<size_t> KernelOf(BufferId buffer) const {
     for (size_t i = 0; i < kernels_.size(); ++i) {
@@ -168,7 +163,7 @@ class Grouper {
     std::map<size_t, Attention> online;
     for (Attention& attention : FindAttention(program_)) {
       int64_t columns = 1;
-      for (const Int& axis : attention.columns) columns *= Largest(axis.atom()->extent);
+      for (const Int& axis : attention.columns) columns *= family_.LargestOf(axis.atom()->extent);
       const std::string gene =
           program_.buffers[program_.nests[attention.nest].outputs[0]].name + ".online";
       const bool chosen = schedule_.Get(gene, columns <= kMostColumns ? 1 : 0) != 0;
@@ -224,7 +219,7 @@ class Grouper {
                       atom->kind != AtomNode::Kind::kValue;
           });
         }
-        return is_size ? Largest(*factor) : int64_t{-1};
+        return is_size ? family_.LargestOf(*factor) : int64_t{-1};
       };
       return stride(a) > stride(b);
     });
@@ -412,8 +407,9 @@ class Grouper {
     for (const Int& axis : AxesIn(nest.axes)) {
       if (!alignment->contains(axis.atom()->key)) columns = columns * axis.atom()->extent;
     }
-    const bool worthwhile = loops == kernel.axes.size() || Largest(Rows(kernel)) >= kFewRows ||
-                            Largest(columns) <= kFewElements;
+    const bool worthwhile = loops == kernel.axes.size() ||
+                            family_.LargestOf(Rows(kernel)) >= kFewRows ||
+                            family_.LargestOf(columns) <= kFewElements;
     if (!Fuses(program_.buffers[nest.outputs[0]].name, worthwhile)) return false;
     Nest joined = nest;
     Replace(joined, *alignment);

@@ -99,6 +99,12 @@ std::string MemoryType(DType dtype) {
 }
 std::string ValueType(DType dtype) { return MemoryType(RegisterType(dtype)); }
 
+Int Count(const std::vector<Int>& axes) {
+  Int count(1);
+  for (const Int& axis : axes) count = count * axis.atom()->extent;
+  return count;
+}
+
 std::string HostText(const Int& size) {
   return ToText(size, [](const Atom& atom) { return atom->name; });
 }

@@ -304,6 +304,15 @@ bool IsConstant(const Scalar& value, double number) {
                                : static_cast<double>(value->integer) == number;
 }
 
+bool IsMinusInfinity(const Scalar& value) {
+  return value->kind == ScalarNode::Kind::kConstant && IsFloat(value->dtype) &&
+         std::isinf(value->number) && value->number < 0;
+}
+
+bool IsCall(const Scalar& value, std::string_view name) {
+  return value->kind == ScalarNode::Kind::kCall && value->function->name == name;
+}
+
 namespace {
 
 void Visit(const Scalar& value, std::set<ScalarNode::Hash>& seen,

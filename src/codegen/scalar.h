@@ -90,6 +90,8 @@ bool SameScalar(const Scalar& a, const Scalar& b);
 // If the value is an index and nothing else.
 std::optional<Int> AsIndex(const Scalar& value);
 bool IsConstant(const Scalar& value, double number);
+bool IsMinusInfinity(const Scalar& value);
+bool IsCall(const Scalar& value, std::string_view name);
 
 // Every node once, operands first; those inside indices too.
 void VisitScalars(const Scalar& value, const std::function<void(const Scalar&)>& visit);

@@ -130,7 +130,8 @@ void WrongSize(const Source& source, Sites& sites) {
   });
 }
 
-// Whether a text is a number with a fraction: by its literals and the functions it calls.
+// Whether a text is a number with a fraction: by its literals, the functions it calls,
+// and the names that such numbers usually have.
 bool LooksLikeFloat(const std::string& text) {
   for (size_t i = 0; i + 1 < text.size(); ++i) {
     if (text[i] == '.' && std::isdigit(static_cast<unsigned char>(text[i + 1]))) return true;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tensor/tensor.h"
+
 namespace kernelsmith {
 namespace {
 
@@ -68,6 +70,17 @@ Result<std::vector<CallArgument>> MakeCallArguments(const TaskGraph& graph,
     arguments.push_back(std::move(each));
   }
   return arguments;
+}
+
+std::vector<PlanTensor> ResultsOf(const Graph& graph) {
+  std::vector<PlanTensor> results;
+  for (const GraphOutput& output : graph.outputs) {
+    if (output.role == OutputRole::kMutated) continue;
+    const TensorMeta& meta = graph.meta(output.value);
+    results.push_back(
+        {.dtype = meta.dtype, .shape = meta.shape, .strides = RowMajorStrides(meta.shape)});
+  }
+  return results;
 }
 
 }  // namespace kernelsmith

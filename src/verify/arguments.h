@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "graph/graph.h"
 #include "plan/argument.h"
+#include "plan/plan.h"
 #include "support/result.h"
 #include "tasks/task.h"
 
@@ -13,5 +15,8 @@ namespace kernelsmith {
 // that no CUDA function can take.
 Result<std::vector<CallArgument>> MakeCallArguments(const TaskGraph& graph,
                                                     const CaseTensors& values);
+
+// What the candidate must give back, for launchers that write into given outputs.
+std::vector<PlanTensor> ResultsOf(const Graph& graph);
 
 }  // namespace kernelsmith

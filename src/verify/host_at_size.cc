@@ -13,9 +13,6 @@
 namespace kernelsmith {
 namespace {
 
-// Of the largest GPUs in use: what does not fit there is too large for the task's author, too.
-constexpr uint64_t kDeviceMemory = uint64_t{80} << 30;
-
 CaseTensors Blank(const TaskGraph& graph) {
   CaseTensors blank;
   for (const TensorSpec& spec : graph.tensors) {
@@ -38,14 +35,8 @@ Status JudgeHostAt(Verification& verification, const TaskRequest& request, const
   KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, Blank(graph)));
   KS_TRY(const Graph operators, ReadGraph(graph.file));
   TraceOptions trace = verification.options.trace;
-  trace.device_memory_bytes = std::max(trace.device_memory_bytes, kDeviceMemory);
   trace.function = request.direction == TaskDirection::kForward ? "forward" : "backward";
-  for (const GraphOutput& output : operators.outputs) {
-    if (output.role == OutputRole::kMutated) continue;
-    const TensorMeta& meta = operators.meta(output.value);
-    trace.results.push_back(
-        {.dtype = meta.dtype, .shape = meta.shape, .strides = RowMajorStrides(meta.shape)});
-  }
+  trace.results = ResultsOf(operators);
   KS_TRY(const TraceOutcome traced,
          Trace(verification.compiled, arguments, trace, verification.tools.processes));
   for (const HostFinding& finding : traced.findings) {

@@ -384,12 +384,7 @@ Status JudgeLargest(Verification& verification, const std::vector<TaskRequest>& 
   TraceOptions trace = verification.options.trace;
   trace.function =
       verification.options.direction == TaskDirection::kForward ? "forward" : "backward";
-  for (const GraphOutput& output : subject.graph.outputs) {
-    if (output.role == OutputRole::kMutated) continue;
-    const TensorMeta& meta = subject.graph.meta(output.value);
-    trace.results.push_back(
-        {.dtype = meta.dtype, .shape = meta.shape, .strides = RowMajorStrides(meta.shape)});
-  }
+  trace.results = ResultsOf(subject.graph);
   KS_TRY(TraceOutcome traced,
          Trace(verification.compiled, arguments, trace, verification.tools.processes));
   for (const HostFinding& finding : traced.findings) {

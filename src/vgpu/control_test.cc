@@ -354,6 +354,15 @@ TEST(Control, ShuffleWaitsForItsMask) {
   for (uint32_t i = 0; i < 32; ++i) EXPECT_EQ(out[i], i ^ 1);
 }
 
+// How a launch of the loaded kernel fails.
+std::optional<FaultKind> FaultOf(TestGpu& gpu) {
+  const uint64_t out = gpu.Buffer(std::vector<uint32_t>(64));
+  const auto result = gpu.Launch("k", {4, 1, 1}, {64, 1, 1}, {out});
+  EXPECT_TRUE(result.ok());
+  if (!result.ok() || !result->fault) return std::nullopt;
+  return result->fault->kind;
+}
+
 TEST(Control, EndlessSpinIsNoProgress) {
   VirtualGpu::Options options;
   options.watchdog = std::chrono::milliseconds(50);
@@ -366,11 +375,7 @@ TEST(Control, EndlessSpinIsNoProgress) {
     mov.u32 %r9, 0;
   )"))
                   .ok());
-  const uint64_t out = gpu.Buffer(std::vector<uint32_t>(64));
-  const auto result = gpu.Launch("k", {4, 1, 1}, {64, 1, 1}, {out});
-  ASSERT_TRUE(result.ok());
-  ASSERT_TRUE(result->fault.has_value());
-  EXPECT_EQ(result->fault->kind, FaultKind::kNoProgress);
+  EXPECT_EQ(FaultOf(gpu), FaultKind::kNoProgress);
 }
 
 // for (o = 16; o >= 0; o /= 2): o stays 0, what is added up becomes infinite, and nothing changes.
@@ -391,11 +396,7 @@ TEST(Control, LoopsThatChangeNothingAreEndless) {
       mov.u32 %r9, %r3;
     )"))
                     .ok());
-    const uint64_t out = gpu.Buffer(std::vector<uint32_t>(64));
-    const auto result = gpu.Launch("k", {4, 1, 1}, {64, 1, 1}, {out});
-    ASSERT_TRUE(result.ok());
-    ASSERT_TRUE(result->fault.has_value());
-    EXPECT_EQ(result->fault->kind, FaultKind::kEndlessLoop);
+    EXPECT_EQ(FaultOf(gpu), FaultKind::kEndlessLoop);
   }
 }
 
@@ -413,11 +414,7 @@ TEST(Control, ALaunchEndsWithItsTimeLimit) {
       mov.u32 %r9, 0;
   )"))
                   .ok());
-  const uint64_t out = gpu.Buffer(std::vector<uint32_t>(64));
-  const auto result = gpu.Launch("k", {4, 1, 1}, {64, 1, 1}, {out});
-  ASSERT_TRUE(result.ok());
-  ASSERT_TRUE(result->fault.has_value());
-  EXPECT_EQ(result->fault->kind, FaultKind::kNoProgress);
+  EXPECT_EQ(FaultOf(gpu), FaultKind::kNoProgress);
 }
 
 // The interpreter gives a launch up to compiled code after some milliseconds: not while its blocks

@@ -1,0 +1,47 @@
+// What kernels have in common whose blocks compute tiles of rows and columns: products of matrices,
+// attention.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit.h"
+
+namespace kernelsmith::codegen {
+
+Scalar Multiplied(const Program& program, const std::vector<Scalar>& factors);
+
+// A value that is zero outside its guard, and what it is inside.
+bool IsGuarded(const Scalar& value);
+const Scalar& Unguarded(const Scalar& value);
+
+// Whether neighbours along `depth` lie side by side in memory; otherwise those along `axes` do.
+bool DepthIsContiguous(const Scalar& value, const std::vector<Int>& axes,
+                       const std::vector<Int>& depth);
+
+// What becomes of the tile: the maps behind it, and where each nest stores.
+struct TileResults {
+  std::vector<Scalar> bodies;  // of the nests behind the first
+  std::vector<Int> flats;      // of all nests
+};
+TileResults ResultsOf(const Program& program, const Kernel& kernel);
+// Makes one axis of those that `values`, and `results` if given, treat as one.
+void CollapseTile(std::vector<Int>& axes, std::vector<Scalar*> values, TileResults* results);
+// One element: `value` is that of the first nest.
+void StoreResults(KernelWriter& out, const Kernel& kernel, const TileResults& results,
+                  const std::string& value);
+
+// A block a tile.
+struct Tiles {
+  const std::vector<Int>&batch, &rows, &columns;
+  const std::string &rows_text, &columns_text;
+  int64_t tile_m, tile_n;
+  int64_t threads, threads_n;  // of a block, and along the columns
+  // Names in the kernel: where the tile begins, the thread's place in it.
+  const std::string &m0, &n0, &tx, &ty;
+};
+void WriteOrigins(KernelWriter& out, const Tiles& tiles);
+KernelText FinishTiles(KernelWriter& out, const Kernel& kernel, const Tiles& tiles,
+                       const std::string& comment);
+
+}  // namespace kernelsmith::codegen
