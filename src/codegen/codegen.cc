@@ -102,12 +102,13 @@ std::string ResultType(size_t count) {
   return count == 0 ? "void" : count == 1 ? "torch::Tensor" : "std::vector<torch::Tensor>";
 }
 
-std::string Parameters(const Signature& signature, const std::string& name, size_t results) {
+std::string Parameters(const Signature& signature, const std::string& name) {
   std::vector<std::string> items;
   for (const HostArgument& argument : signature.arguments) {
     items.push_back(fmt::format("{} {}", ArgumentType(argument.kind), argument.name));
   }
-  return Wrapped(fmt::format("{} {}(", ResultType(results), name), items, ") {", 4);
+  return Wrapped(fmt::format("{} {}(", ResultType(signature.results.size()), name), items, ") {",
+                 4);
 }
 
 // What one variant contributes to the file.
@@ -266,7 +267,7 @@ class VariantEmitter {
   }
 
   std::string Host(const std::string& function) {
-    std::string text = Parameters(signature_, function, program_.results.size());
+    std::string text = Parameters(signature_, function);
     std::string first_tensor;
     for (const HostArgument& argument : signature_.arguments) {
       for (size_t i = 0; i < argument.tensors.size(); ++i) {
@@ -359,9 +360,9 @@ class VariantEmitter {
       text += fmt::format("  {}.copy_({});\n", program_.buffers[target].name,
                           program_.buffers[source].name);
     }
-    if (program_.results.size() == 1) {
+    if (signature_.results.size() == 1) {
       text += fmt::format("  return {};\n", program_.buffers[program_.results[0]].name);
-    } else if (!program_.results.empty()) {
+    } else if (!signature_.results.empty()) {
       std::string list;
       for (const BufferId id : program_.results)
         list += (list.empty() ? "" : ", ") + program_.buffers[id].name;
@@ -381,7 +382,8 @@ class VariantEmitter {
 };
 
 // Identifiers that mean something: results after what they are, everything else after its operator.
-void NameBuffers(Program& program, const Signature& signature) {
+void NameBuffers(Program& program, const Signature& signature,
+                 const std::vector<std::string>& results) {
   std::set<std::string> taken;
   for (const HostArgument& argument : signature.arguments) {
     taken.insert(argument.name);
@@ -394,7 +396,7 @@ void NameBuffers(Program& program, const Signature& signature) {
     return name;
   };
   for (size_t i = 0; i < program.results.size(); ++i) {
-    std::string name = signature.results[i];
+    std::string name = results[i];
     if (name.rfind("gradient.", 0) == 0) {
       name = "grad_" + name.substr(9);
     } else {
@@ -418,10 +420,14 @@ void NameBuffers(Program& program, const Signature& signature) {
 Result<Model> MakeModel(std::vector<Variant> variants, Signature signature) {
   Model model;
   model.signature = std::move(signature);
+  for (const Variant& variant : variants) {
+    if (variant.results.size() > model.signature.results.size())
+      model.signature.results = variant.results;
+  }
   for (Variant& variant : variants) {
     CompiledVariant compiled{std::move(variant.family), {}, variant.condition};
-    KS_TRY(compiled.program, Lower(compiled.family, {.results = model.signature.results}));
-    NameBuffers(compiled.program, model.signature);
+    KS_TRY(compiled.program, Lower(compiled.family, {.results = variant.results}));
+    NameBuffers(compiled.program, model.signature, variant.results);
     const Program folded = Fold(compiled.program, {});
     for (const Nest& nest : folded.nests) {
       for (const BufferId id : LoadedBy(nest)) {
@@ -465,7 +471,6 @@ Result<std::string> EmitCandidate(const Model& model, const Schedule& schedule) 
   std::string kernels, hosts;
   std::set<std::string> helpers;
   bool half = false, bfloat = false;
-  size_t results = 0;
   for (size_t i = 0; i < model.variants.size(); ++i) {
     VariantEmitter emitter(model.variants[i], model.signature, schedule, nullptr, i);
     const std::string function = model.variants.size() == 1
@@ -477,7 +482,6 @@ Result<std::string> EmitCandidate(const Model& model, const Schedule& schedule) 
     helpers.merge(emitter.helpers());
     half = half || emitter.uses(DType::kFloat16);
     bfloat = bfloat || emitter.uses(DType::kBfloat16);
-    results = model.variants[i].program.results.size();
   }
   std::string text = fmt::format("// {}\n", model.signature.title);
   text += "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAException.h>\n";
@@ -503,7 +507,7 @@ Result<std::string> EmitCandidate(const Model& model, const Schedule& schedule) 
       "}\n\n}  // namespace\n\n";
   text += hosts;
   if (model.variants.size() > 1) {
-    text += Parameters(model.signature, model.signature.function, results);
+    text += Parameters(model.signature, model.signature.function);
     std::vector<std::string> names;
     for (const HostArgument& argument : model.signature.arguments) names.push_back(argument.name);
     for (size_t i = 0; i < model.variants.size(); ++i) {

@@ -45,7 +45,7 @@ struct HostArgument {
 struct Signature {
   std::string function;  // forward or backward
   std::vector<HostArgument> arguments;
-  std::vector<std::string> results;  // output.0, gradient.x
+  std::vector<std::string> results;  // of the variant that has most of them
   std::string title;                 // first line of the file, without the comment's marks
 };
 
@@ -53,6 +53,7 @@ struct Signature {
 struct Variant {
   Family family;
   std::string condition;
+  std::vector<std::string> results;  // output.0, gradient.x: optional arguments may have gradients
 };
 
 struct CompiledVariant {

@@ -90,11 +90,10 @@ Model LinearModel() {
   Signature signature;
   signature.function = "forward";
   signature.title = "linear";
-  signature.results = {"output.0"};
   for (const char* name : {"x", "w", "b"})
     signature.arguments.push_back({HostArgument::Kind::kTensor, name, {name}});
   std::vector<Variant> variants;
-  variants.push_back({LinearFamily(), ""});
+  variants.push_back({LinearFamily(), "", {"output.0"}});
   return *MakeModel(std::move(variants), std::move(signature));
 }
 

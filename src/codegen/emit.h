@@ -144,6 +144,7 @@ void Collapse(const CollapseInput& input);
 
 // Helper functions of the device, in the order they must stand.
 std::string HelperSource(const std::set<std::string>& names);
+bool IsHelperName(const std::string& name);
 
 KernelText EmitElementwise(EmitContext& context, const Kernel& kernel);
 KernelText EmitRows(EmitContext& context, const Kernel& kernel);

@@ -95,7 +95,7 @@ class AttentionEmitter {
 
   Tiles Layout() const {
     return {batch_,   rows_,  columns_, rows_text_, columns_text_, tile_m_, tile_d_,
-            threads_, kLanes, m0_,      d0_,        tx_,           ty_};
+            threads_, kLanes, false,    m0_,        d0_,           tx_,     ty_};
   }
 
   void Begin() {

@@ -92,8 +92,8 @@ class ContractionEmitter {
   }
 
   Tiles Layout() const {
-    return {batch_,   rows_,      columns_, rows_text_, columns_text_, tile_m_, tile_n_,
-            threads_, threads_n_, m0_,      n0_,        tx_,           ty_};
+    return {batch_,   rows_,      columns_,      rows_text_, columns_text_, tile_m_, tile_n_,
+            threads_, threads_n_, square_warps_, m0_,        n0_,           tx_,     ty_};
   }
 
   // False: too small to tile.
@@ -137,6 +137,8 @@ class ContractionEmitter {
     group_ = std::min(thread_n_, context_.Choose(gene + ".group", {1, 2, 4}, 4));
     threads_n_ = tile_n_ / thread_n_;
     threads_ = tile_m_ / thread_m_ * threads_n_;
+    square_warps_ = context_.Choose(gene + ".square_warps", {0, 1}, 1) == 1 &&
+                    threads_n_ % 8 == 0 && threads_ / threads_n_ % 4 == 0;
     return true;
   }
 
@@ -301,7 +303,9 @@ class ContractionEmitter {
                           side.k, side.along_k ? first : second));
     if (!side.along_k && threads_ % across == 0) {
       side.at = out_.Fresh(side.array + "_at");
-      out_.Line(fmt::format("const {} {} = {} + {};", type, side.at, side.origin, side.x));
+      const std::string position = fmt::format("{} + {}", side.origin, side.x);
+      out_.Line(fmt::format("const {} {} = {};", type, side.at,
+                            side.width > 1 ? Inside(side, position) : position));
       out_.Decompose(side.axes, side.at);
     }
   }
@@ -337,12 +341,22 @@ class ContractionEmitter {
       for (const Side* side : sides) FetchGroups(*side, at_once && !side->wide.empty());
     };
     if (wide.empty()) return fetch(false);
-    out_.Open(fmt::format("if ({}) {{", wide));
+    // The last step may be shorter: it is not worth the guards of all others.
+    out_.Open(fmt::format("if ({} && {} + {} <= {}) {{", wide, k0_, tile_k_, depth_text_));
     fetch(true);
     out_.Close("} else {");
     out_.Indent();
     fetch(false);
     out_.Close();
+  }
+
+  // Rows and columns outside are computed and not stored: any element will do for them.
+  std::string Inside(const Side& side, const std::string& position) const {
+    const std::string& type = context_.index_type;
+    const std::string last =
+        fmt::format("{} - {}", side.extent, side.along_k ? int64_t{1} : side.width);
+    return fmt::format("min({}, {})", position,
+                       type == "int" ? last : fmt::format("{}({})", type, last));
   }
 
   void FetchGroups(const Side& side, bool at_once) {
@@ -370,8 +384,9 @@ class ContractionEmitter {
     std::string here = at;
     if (side.at.empty() || !x_part.empty()) {
       here = side.at.empty() ? at : out_.Fresh("at");
-      out_.Line(fmt::format("const {} {} = {} + {}{}{};", type, here, side.origin, side.x, x_step,
-                            x_part));
+      const std::string position = fmt::format("{} + {}{}{}", side.origin, side.x, x_step, x_part);
+      out_.Line(fmt::format("const {} {} = {};", type, here,
+                            at_once ? Inside(side, position) : position));
       out_.Decompose(side.axes, here);
     }
     if (!fixed_k) {
@@ -380,8 +395,10 @@ class ContractionEmitter {
       out_.Decompose(depth_, depth);
     }
     std::string condition =
-        fmt::format("{} < {} && {} < {}", here, side.extent, depth, depth_text_);
-    if (side.groups < threads_) condition += fmt::format(" && threadIdx.x < {}", side.groups);
+        at_once ? "" : fmt::format("{} < {} && {} < {}", here, side.extent, depth, depth_text_);
+    if (side.groups < threads_) {
+      condition += fmt::format("{}threadIdx.x < {}", condition.empty() ? "" : " && ", side.groups);
+    }
     const std::string slot =
         side.turns == 1
             ? (each ? c : "0")
@@ -407,26 +424,33 @@ class ContractionEmitter {
       out_.Name(side.axes[0].atom(), side.at);
   }
 
-  // One group: each load brings all of its elements.
+  // One group: each load brings all of its elements. An empty condition always holds.
   void FetchWide(const Side& side, const std::string& condition, const std::string& slot) {
     context_.helpers.insert("Pack");
     const Atom axis = Contiguous(side);
-    const std::string inside = out_.Fresh("inside");
     const Scalar& value = Unguarded(side.value);
-    if (IsGuarded(side.value)) {
-      out_.Line(
-          fmt::format("const bool {} = {};", inside,
-                      out_.Text(And(Variable(condition, DType::kBool), side.value->args[0]))));
-    } else {
-      out_.Line(fmt::format("const bool {} = {};", inside, condition));
+    std::string inside;
+    if (IsGuarded(side.value) || !condition.empty()) {
+      inside = out_.Fresh("inside");
+      const Scalar given = condition.empty() ? nullptr : Variable(condition, DType::kBool);
+      const Scalar guard = !IsGuarded(side.value) ? given
+                           : given == nullptr     ? side.value->args[0]
+                                                  : And(given, side.value->args[0]);
+      out_.Line(fmt::format("const bool {} = {};", inside, out_.Text(guard)));
     }
+    const auto place = [&](const Int& index) {
+      return inside.empty() ? out_.Text(index)
+                            : fmt::format("{} ? {} : 0", inside, out_.Text(index));
+    };
     std::map<ScalarNode::Hash, std::string> packs;
     VisitScalars(value, [&](const Scalar& node) {
       if (node->kind != ScalarNode::Kind::kLoad || node->index.empty()) return;
       if (!CoefficientOf(node->index[0], axis)->is(1)) return;
       const std::string name = out_.Fresh("pack");
-      out_.Line(fmt::format("const auto {} = LoadPack<{}>({} + ({} ? {} : 0));", name, side.width,
-                            out_.Pointer(node->buffer, false), inside, out_.Text(node->index[0])));
+      const std::string at = place(node->index[0]);
+      out_.Line(fmt::format("const auto {} = LoadPack<{}>({} + {});", name, side.width,
+                            out_.Pointer(node->buffer, false),
+                            inside.empty() ? at : "(" + at + ")"));
       packs[node->hash()] = name;
     });
     const std::string c = out_.Fresh("c");
@@ -434,9 +458,7 @@ class ContractionEmitter {
       const auto at = packs.find(load.hash());
       if (at == packs.end()) {
         return Variable(
-            out_.Element(load.buffer, load.index.empty() ? std::string("0")
-                                                         : fmt::format("{} ? {} : 0", inside,
-                                                                       out_.Text(load.index[0]))),
+            out_.Element(load.buffer, load.index.empty() ? std::string("0") : place(load.index[0])),
             load.dtype);
       }
       return Variable(out_.Converted(load.buffer, fmt::format("{}.items[{}]", at->second, c)),
@@ -445,8 +467,9 @@ class ContractionEmitter {
     out_.Line("#pragma unroll");
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", c, side.width));
     out_.Share({element});
-    out_.Line(
-        fmt::format("{}[{}{}] = {} ? {} : 0;", side.next, slot, c, inside, out_.Text(element)));
+    const std::string text = out_.Text(element);
+    out_.Line(fmt::format("{}[{}{}] = {};", side.next, slot, c,
+                          inside.empty() ? text : fmt::format("{} ? {} : 0", inside, text)));
     out_.Close();
   }
 
@@ -511,6 +534,7 @@ class ContractionEmitter {
   int64_t tile_m_ = 64, tile_n_ = 64, tile_k_ = 16, thread_m_ = 4, thread_n_ = 4, threads_n_ = 16,
           threads_ = 256;
   int64_t pad_ = 4, group_ = 4, vector_ = 4;
+  bool square_warps_ = false;
   std::string rows_text_, columns_text_, depth_text_;
   // Names in the kernel.
   std::string k0_ = "k0", m0_ = "m0", n0_ = "n0", k_ = "k", e_ = "e", tx_ = "tx", ty_ = "ty",

@@ -1,4 +1,6 @@
 // Device functions that kernels call.
+#include <algorithm>
+
 #include "codegen/emit.h"
 
 namespace kernelsmith::codegen {
@@ -200,6 +202,13 @@ const std::vector<Helper>& Helpers() {
 }
 
 }  // namespace
+
+bool IsHelperName(const std::string& name) {
+  const std::vector<Helper>& helpers = Helpers();
+  return name == "Blocks" || name == "CheckTensor" ||  // of the host code
+         std::any_of(helpers.begin(), helpers.end(),
+                     [&](const Helper& helper) { return name == helper.name; });
+}
 
 std::string HelperSource(const std::set<std::string>& names) {
   std::set<std::string> wanted = names;

@@ -88,8 +88,22 @@ void WriteOrigins(KernelWriter& out, const Tiles& tiles) {
     out.Line(fmt::format("const {} {} = blockIdx.x / ({} * {});", type, batch, tiles_n, tiles_m));
     out.Decompose(tiles.batch, batch);
   }
-  out.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tiles.tx,
-                       tiles.threads_n, tiles.ty));
+  if (!tiles.square_warps) {
+    out.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tiles.tx,
+                         tiles.threads_n, tiles.ty));
+    return;
+  }
+  // Lanes with numbers that differ in bit 0 share their columns, those that differ in bit 1 their
+  // rows: shared memory serves such loads of four elements in two passes, not four.
+  const std::string lane = out.Fresh("in_warp"), warp = out.Fresh("warp");
+  out.Line("// A warp has 4 x 8 threads; neighbours share what they read from shared memory.");
+  out.Line(fmt::format("const int {} = threadIdx.x % 32, {} = threadIdx.x / 32;", lane, warp));
+  const int64_t across = tiles.threads_n / 8;
+  out.Line(across == 1 ? fmt::format("const int {} = {} / 2 % 8;", tiles.tx, lane)
+                       : fmt::format("const int {} = {} % {} * 8 + {} / 2 % 8;", tiles.tx, warp,
+                                     across, lane));
+  out.Line(fmt::format("const int {} = {}{} * 4 + {} / 16 * 2 + {} % 2;", tiles.ty, warp,
+                       across == 1 ? "" : fmt::format(" / {}", across), lane, lane));
 }
 
 KernelText FinishTiles(KernelWriter& out, const Kernel& kernel, const Tiles& tiles,

@@ -37,6 +37,7 @@ struct Tiles {
   const std::string &rows_text, &columns_text;
   int64_t tile_m, tile_n;
   int64_t threads, threads_n;  // of a block, and along the columns
+  bool square_warps;           // 4 rows of 8 threads a warp, not one or two rows
   // Names in the kernel: where the tile begins, the thread's place in it.
   const std::string &m0, &n0, &tx, &ty;
 };

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "codegen/attention.h"
+#include "codegen/emit.h"
+#include "codegen/emit.h"
 #include "support/check.h"
 
 namespace kernelsmith::codegen {
@@ -663,6 +665,8 @@ std::vector<Kernel> Group(const Program& program, const Family& family, const Sc
     kernel.name = kernel.kind == Kernel::Kind::kAttention ? "Attention"
                   : first == last                         ? first
                                                           : first + last;
+    // Add is what a helper is called: the kernel is AddKernel.
+    if (IsHelperName(kernel.name)) kernel.name += "Kernel";
     const int count = ++taken[kernel.name];
     if (count > 1) kernel.name += std::to_string(count);
   }

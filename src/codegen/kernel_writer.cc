@@ -199,21 +199,26 @@ std::string KernelWriter::Variable(const Scalar& value, const std::string& hint)
 }
 
 std::string KernelWriter::GuardVariable(const Scalar& value) {
-  if (MaySpeculate(value->args[1])) {
+  if (MaySpeculate(value->args[1]) && MaySpeculate(value->args[2])) {
     const std::string inside = Variable(value->args[0], "inside");
-    const Scalar body = SubstituteLoads(value->args[1], [&](const ScalarNode& load) -> Scalar {
-      if (bound_.contains(load.buffer)) return nullptr;
-      const Buffer& buffer = context_.program.buffers[load.buffer];
-      const Int flat = load.index.empty()       ? Int(0)
-                       : load.index.size() == 1 ? load.index[0]
-                                                : FlatIndex(buffer.shape, load.index);
-      const std::string index =
-          flat.constant() ? Text(flat) : fmt::format("{} ? {} : 0", inside, Text(flat));
-      return codegen::Variable(Element(load.buffer, index), load.dtype);
-    });
+    const auto with_loads = [&](const Scalar& part, bool holds) {
+      return SubstituteLoads(part, [&](const ScalarNode& load) -> Scalar {
+        if (bound_.contains(load.buffer)) return nullptr;
+        const Buffer& buffer = context_.program.buffers[load.buffer];
+        const Int flat = load.index.empty()       ? Int(0)
+                         : load.index.size() == 1 ? load.index[0]
+                                                  : FlatIndex(buffer.shape, load.index);
+        const std::string index = flat.constant() ? Text(flat)
+                                  : holds         ? fmt::format("{} ? {} : 0", inside, Text(flat))
+                                                  : fmt::format("{} ? 0 : {}", inside, Text(flat));
+        return codegen::Variable(Element(load.buffer, index), load.dtype);
+      });
+    };
+    const std::string body = Operand(Text(with_loads(value->args[1], true)));
+    const std::string otherwise = Text(with_loads(value->args[2], false));
     const std::string name = Fresh("g");
-    Line(fmt::format("const {} {} = {} ? {} : {};", ValueType(value->dtype), name, inside,
-                     Operand(Text(body)), Text(value->args[2])));
+    Line(fmt::format("const {} {} = {} ? {} : {};", ValueType(value->dtype), name, inside, body,
+                     otherwise));
     return name;
   }
   const std::string condition = Text(value->args[0]);

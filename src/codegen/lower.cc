@@ -157,13 +157,26 @@ std::string Lowering::text(size_t i) const {
 }
 
 Int Lowering::fit(const std::vector<int64_t>& values) const {
-  const auto fitted = family_.Fit(values);
-  if (!fitted) {
-    std::string list;
-    for (const int64_t v : values) list += fmt::format("{}{}", list.empty() ? "" : ", ", v);
-    fail(fmt::format("no expression of the arguments' sizes gives {}", list));
+  if (const auto fitted = family_.Fit(values)) return *fitted;
+  if (const auto joined = joined_dimensions(values)) return *joined;
+  std::string list;
+  for (const int64_t v : values) list += fmt::format("{}{}", list.empty() ? "" : ", ", v);
+  fail(fmt::format("no expression of the arguments' sizes gives {}", list));
+}
+std::optional<Int> Lowering::joined_dimensions(const std::vector<int64_t>& values) const {
+  for (const Argument& each : node_->args) {
+    const auto* ref = std::get_if<ValueRef>(&each.value);
+    if (!ref) continue;
+    const Indices& extents = shape(values_.at({ref->node, ref->index}));
+    for (size_t first = 0; first < extents.size(); ++first) {
+      Int product(1);
+      for (size_t last = first; last < extents.size(); ++last) {
+        product = product * extents[last];
+        if (family_.ValuesOf(product) == values) return product;
+      }
+    }
   }
-  return *fitted;
+  return std::nullopt;
 }
 Int Lowering::integer(size_t i) {
   std::vector<int64_t> values;

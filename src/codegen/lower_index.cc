@@ -189,7 +189,10 @@ void AddIndexRules(Rules& rules) {
     };
     SetScattered(
         l, Scatter(
-               l, l.shape(g), [&](const Indices& at) { return Indices{Value(row(at)), at.back()}; },
+               l, l.shape(g),
+               [&](const Indices& at) {
+                 return Indices{Value(row(at)), at.back()};
+               },
                [&](const Indices& at) { return l.load(g, at); }, Combine::kSum, l.result_shape(),
                type, [&](const Indices&) { return Number(0, type); },
                [&](const Indices& at) -> Scalar {

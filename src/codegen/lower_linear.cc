@@ -51,7 +51,9 @@ void AddProduct(Lowering& l, BufferId product) {
 BufferId MatrixVector(Lowering& l, BufferId a, BufferId x, DType type) {
   return Contract(
       l, type, {l.shape(a)[0]}, l.shape(a)[1],
-      [&](const Indices& index, const Int& k) { return l.load(a, {index[0], k}); },
+      [&](const Indices& index, const Int& k) {
+        return l.load(a, {index[0], k});
+      },
       [&](const Indices&, const Int& k) { return l.load(x, {k}); });
 }
 

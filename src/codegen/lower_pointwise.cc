@@ -36,7 +36,10 @@ Rule Unary(const char* function) {
 }
 Rule Binary(const char* function, bool convert = true) {
   return Elementwise(
-      2, [=](Lowering&, const std::vector<Scalar>& v) { return Call(function, {v[0], v[1]}); },
+      2,
+      [=](Lowering&, const std::vector<Scalar>& v) {
+        return Call(function, {v[0], v[1]});
+      },
       convert);
 }
 
@@ -236,21 +239,22 @@ void AddPointwiseRules(Rules& rules) {
   rules["aten.tanh_backward"] = Elementwise(
       2, [](Lowering&, const std::vector<Scalar>& v) { return v[0] * (One() - v[1] * v[1]); });
   for (const char* name : {"hardshrink_backward", "softshrink_backward"}) {
-    rules[std::string("aten.") + name] =
-        Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
-          const Scalar inside =
-              And(Call("ge", {v[1], Call("neg", {v[2]})}), Call("le", {v[1], v[2]}));
-          return Where(inside, Number(0), v[0]);
-        });
+    rules[std::string("aten.") + name] = Elementwise(3, [](Lowering&,
+                                                           const std::vector<Scalar>& v) {
+      const Scalar inside = And(Call("ge", {v[1], Call("neg", {v[2]})}), Call("le", {v[1], v[2]}));
+      return Where(inside, Number(0), v[0]);
+    });
   }
   for (const char* name : {"clamp", "hardtanh"}) {
     rules[std::string("aten.") + name] =
         Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) { return Clamp(v); });
   }
-  rules["aten.clamp_min"] = Elementwise(
-      2, [](Lowering&, const std::vector<Scalar>& v) { return Call("max", {v[0], v[1]}); });
-  rules["aten.clamp_max"] = Elementwise(
-      2, [](Lowering&, const std::vector<Scalar>& v) { return Call("min", {v[0], v[1]}); });
+  rules["aten.clamp_min"] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
+    return Call("max", {v[0], v[1]});
+  });
+  rules["aten.clamp_max"] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
+    return Call("min", {v[0], v[1]});
+  });
   rules["aten.where"] = [](Lowering& l) {
     const DType type = l.result_type();
     l.set(0, l.map(type, l.result_shape(), [&](const Indices& index) {

@@ -87,7 +87,10 @@ class Lowering {
  private:
   friend Result<Program> Lower(Family& family, const LowerOptions& options);
   const Argument& arg(size_t i) const { return node_->args[i]; }
+  // A size that has these values in the configurations.
   Int fit(const std::vector<int64_t>& values) const;
+  // Neighbouring dimensions of an operand seen as one, whatever their sizes come from.
+  std::optional<Int> joined_dimensions(const std::vector<int64_t>& values) const;
 
   Family& family_;
   const Node* node_ = nullptr;

@@ -42,8 +42,8 @@ class ScalarNode {
     kParameter,  // a number that the host passes: its C++ text is `name`
     kCall,       // function(args)
     kCast,       // args[0] in dtype
-    kGuard,     // args[0] ? args[1] : args[2], where args[1] may only be evaluated if args[0] holds
-    kVariable,  // a local variable of the kernel that is being written
+    kGuard,      // args[0] ? args[1] : args[2], of which only that one may be evaluated
+    kVariable,   // a local variable of the kernel that is being written
   };
   using Hash = std::pair<uint64_t, uint64_t>;
 

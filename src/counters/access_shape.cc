@@ -25,6 +25,17 @@ uint32_t Passes(std::span<const LaneAccess> lanes, std::vector<uint64_t>& words)
   return *std::max_element(in_bank.begin(), in_bank.end());
 }
 
+// Whether each two lanes whose numbers differ by `bit` want the same.
+bool PairsAgree(std::span<const LaneAccess> lanes, uint32_t bit) {
+  std::array<const LaneAccess*, 32> by_lane{};
+  for (const LaneAccess& lane : lanes) by_lane[lane.lane % 32] = &lane;
+  for (const LaneAccess& lane : lanes) {
+    const LaneAccess* other = by_lane[(lane.lane % 32) ^ bit];
+    if (other != nullptr && other->address != lane.address) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void SectorsOf(std::span<const LaneAccess> lanes, std::vector<uint64_t>& to) {
@@ -45,11 +56,12 @@ void SectorsOf(std::span<const LaneAccess> lanes, std::vector<uint64_t>& to) {
   to.erase(std::unique(to.begin(), to.end()), to.end());
 }
 
-Wavefronts WavefrontsOf(std::span<const LaneAccess> lanes) {
+Wavefronts WavefrontsOf(std::span<const LaneAccess> lanes, bool read) {
   if (lanes.empty()) return {};
   thread_local std::vector<uint64_t> words;
   const uint32_t bytes = lanes.front().bytes;
-  const uint32_t group = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
+  uint32_t group = bytes >= 16 ? 8 : bytes == 8 ? 16 : 32;
+  if (group < 32 && read && (PairsAgree(lanes, 1) || PairsAgree(lanes, 2))) group *= 2;
   Wavefronts result;
   for (size_t first = 0; first < lanes.size();) {
     size_t last = first;

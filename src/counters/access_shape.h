@@ -28,7 +28,10 @@ struct Wavefronts {
 };
 // Lanes of up to 4 bytes go together; those of 8 bytes in half warps, of 16 in quarters. Of a
 // group, each pass serves one 4-byte word of every bank; lanes that want the same word share it.
-Wavefronts WavefrontsOf(std::span<const LaneAccess> lanes);
+// Loads go in groups of twice that size if lanes n and n^1, or n and n^2, want the same all over
+// the warp (NVIDIA's developer forum, "Unexpected shared memory bank conflict", 77228, and
+// "Discrepancy in LDS.128 Wavefronts", 373160, measured on CC 8.6 and 9.0).
+Wavefronts WavefrontsOf(std::span<const LaneAccess> lanes, bool read);
 // The same for accesses that the hardware arranges itself (matrix loads): all words together.
 Wavefronts WavefrontsOfAll(std::span<const LaneAccess> lanes);
 

@@ -41,8 +41,9 @@ TEST(Sectors, AnyOrderGivesAscendingDistinctOnes) {
   EXPECT_THAT(sectors, ElementsAre(0, 1, 3));
 }
 
-void ExpectPasses(const std::vector<LaneAccess>& lanes, uint32_t needed, uint32_t ideal) {
-  const Wavefronts passes = WavefrontsOf(lanes);
+void ExpectPasses(const std::vector<LaneAccess>& lanes, uint32_t needed, uint32_t ideal,
+                  bool read = true) {
+  const Wavefronts passes = WavefrontsOf(lanes, read);
   EXPECT_EQ(passes.needed, needed);
   EXPECT_EQ(passes.ideal, ideal);
 }
@@ -64,6 +65,26 @@ TEST(Wavefronts, WideAccessesGoInParts) {
   // Lanes of a quarter 128 bytes apart: all eight want the same four banks.
   ExpectPasses(Lanes(0, 128, 16), 32, 4);
   ExpectPasses(Lanes(0, 144, 16), 4, 4);  // padded by 16 bytes
+}
+
+std::vector<LaneAccess> WideLanes(uint64_t (*address)(uint32_t lane)) {
+  std::vector<LaneAccess> lanes;
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    lanes.push_back({.address = address(lane), .bytes = 16, .lane = lane});
+  }
+  return lanes;
+}
+
+TEST(Wavefronts, PairsOfLanesThatAgreeTakeHalf) {
+  // Both as measured on H100 (access_shape.h).
+  ExpectPasses(WideLanes([](uint32_t lane) -> uint64_t { return lane / 16 * 32; }), 2, 2);
+  ExpectPasses(WideLanes([](uint32_t lane) -> uint64_t { return lane % 16 * 32; }), 8, 4);
+  // Lanes n and n^1, and n and n^2.
+  ExpectPasses(WideLanes([](uint32_t lane) -> uint64_t { return lane / 2 % 8 * 16; }), 2, 2);
+  ExpectPasses(WideLanes([](uint32_t lane) -> uint64_t { return lane % 2 * 16; }), 2, 2);
+  // Not where it is n and n^4, nor in stores.
+  ExpectPasses(WideLanes([](uint32_t lane) -> uint64_t { return lane % 4 * 16; }), 4, 4);
+  ExpectPasses(WideLanes([](uint32_t lane) -> uint64_t { return lane % 2 * 16; }), 4, 4, false);
 }
 
 TEST(Contention, LanesAtOneAddress) {

@@ -167,7 +167,7 @@ void CounterObserver::Launch::Access(const vgpu::MemoryAccess& access) {
       break;
     case Place::kShared:
       if (atomic) Atomic(lanes_, /*shared=*/true);
-      Shared(lanes_, WavefrontsOf(lanes_));
+      Shared(lanes_, WavefrontsOf(lanes_, !write));
       break;
     case Place::kLocal:
       Local(lanes_);
@@ -185,7 +185,7 @@ void CounterObserver::Launch::EndInstruction() {
     if (!shared.empty()) {
       // Copies of a warp are lanes as any; matrices and bulk copies the hardware arranges itself.
       const bool plain = shared.size() <= vgpu::kWarpSize && shared.front().bytes >= 4;
-      Shared(shared, plain ? WavefrontsOf(shared) : WavefrontsOfAll(shared));
+      Shared(shared, plain ? WavefrontsOf(shared, write == 0) : WavefrontsOfAll(shared));
     }
     global.clear();
     shared.clear();

@@ -39,16 +39,16 @@ struct SymbolRow {
 
 constexpr SymbolRow kSymbols[] = {
     {Symbol::kOne, 1, 0},
-    {Symbol::kLog2E, std::numbers::log2e, 3},
-    {Symbol::kLn2, std::numbers::ln2, 3},
-    {Symbol::kPi, std::numbers::pi, 3},
-    {Symbol::kInversePi, std::numbers::inv_pi, 3},
-    {Symbol::kRootPi, 1.7724538509055160273, 4},
-    {Symbol::kInverseRootPi, std::numbers::inv_sqrtpi, 3},
-    {Symbol::kLn10, std::numbers::ln10, 4},
-    {Symbol::kLog10E, std::numbers::log10e, 4},
-    {Symbol::kLog10Of2, 0.30102999566398119521, 4},
-    {Symbol::kE, std::numbers::e, 5},
+    {Symbol::kLog2E, std::numbers::log2e, 5},
+    {Symbol::kLn2, std::numbers::ln2, 5},
+    {Symbol::kPi, std::numbers::pi, 4},
+    {Symbol::kInversePi, std::numbers::inv_pi, 5},
+    {Symbol::kRootPi, 1.7724538509055160273, 6},
+    {Symbol::kInverseRootPi, std::numbers::inv_sqrtpi, 5},
+    {Symbol::kLn10, std::numbers::ln10, 8},
+    {Symbol::kLog10E, std::numbers::log10e, 8},
+    {Symbol::kLog10Of2, 0.30102999566398119521, 8},
+    {Symbol::kE, std::numbers::e, 8},
 };
 
 struct Fraction {
@@ -111,6 +111,11 @@ double CostOf(Fraction f) {
   return f.num == 1 || f.den == 1 ? 0.8 * (num + den) : num + den;
 }
 
+// Of random float32 constants about one in 40 has a form of 15 bits within 2 ulp; a short decimal
+// or 1/n may be longer.
+constexpr int kChanceBits = 9;
+constexpr double kPlainBits = 19;
+
 // Searches one value at one precision.
 class Searcher {
  public:
@@ -118,6 +123,7 @@ class Searcher {
     int exponent = 0;
     std::frexp(value, &exponent);
     tolerance_ = ulps * std::ldexp(1.0, exponent - bits);
+    limit_ = std::min(bits, 24) - kChanceBits;
   }
 
   void TrySymbol(const SymbolRow& row) {
@@ -207,30 +213,24 @@ class Searcher {
     Offer(form);
   }
 
+  // What is too long to be believed must not stand in the way of what is not.
   void Offer(const Form& form) {
+    if (form.cost > (form.plain ? kPlainBits : limit_)) return;
     if (!best_ || form.cost < best_->cost) best_ = form;
   }
 
   double value_;
   double tolerance_;
+  double limit_;  // in bits, of forms that are not plain
   std::optional<Form> best_;
 };
-
-// Of random float32 constants about one in 40 has a form of 15 bits within 2 ulp; a short decimal
-// or 1/n may be longer.
-constexpr int kChanceBits = 9;
-constexpr double kPlainBits = 19;
 
 std::optional<Form> Search(double value, int bits, double ulps, int max_digits) {
   Searcher searcher(value, bits, ulps);
   for (const SymbolRow& row : kSymbols) searcher.TrySymbol(row);
   searcher.TryDecimal(max_digits);
   searcher.TryLogarithm();
-  const std::optional<Form>& best = searcher.best();
-  if (!best || best->cost > (best->plain ? kPlainBits : std::min(bits, 24) - kChanceBits)) {
-    return std::nullopt;
-  }
-  return best;
+  return searcher.best();
 }
 
 }  // namespace
@@ -300,27 +300,30 @@ Shadow Algebra::Constant(double value, Precision precision) const {
   if (value == std::floor(value) && std::fabs(value) <= std::ldexp(1.0, std::min(bits, 31))) {
     return Rational(static_cast<int64_t>(value));
   }
-  const double size = std::fabs(value);
-  const auto signed_shadow = [&](const Form& form) {
-    const Shadow s = ConstantRecogniser::ToShadow(*this, form);
-    return value < 0 ? Neg(s) : s;
-  };
-  const int max_digits = std::min(bits * 3 / 10 - 1, 6);
-  std::optional<Form> form = Search(size, bits, 2, max_digits);
-  // Many double constants are known numbers cut at some digit (0.7978845608).
-  if (!form && bits > 24) form = Search(size, 24, 2, 0);
-  if (size < 1) {
-    // 1 − 0.9f is exact, but not close to 0.1: the rounding of 0.9 has grown.
-    const std::optional<Form> rest = Search(1 - size, bits, 1, max_digits);
-    if (rest && (!form || rest->cost + 3 < form->cost)) {
-      const Shadow s = Sub(Rational(1), ConstantRecogniser::ToShadow(*this, *rest));
-      return value < 0 ? Neg(s) : s;
+  const auto recognise = [&](double size, int size_bits) -> std::optional<Shadow> {
+    const int max_digits = std::min(size_bits * 3 / 10 - 1, 6);
+    const std::optional<Form> form = Search(size, size_bits, 2, max_digits);
+    std::optional<Shadow> s;
+    if (form) s = ConstantRecogniser::ToShadow(*this, *form);
+    if (size < 1) {
+      // 1 − 0.9f is exact, but not close to 0.1: the rounding of 0.9 has grown.
+      const std::optional<Form> rest = Search(1 - size, size_bits, 1, max_digits);
+      if (rest && (!form || rest->cost + 3 < form->cost))
+        s = Sub(Rational(1), ConstantRecogniser::ToShadow(*this, *rest));
     }
+    if (s && value < 0) s = Neg(*s);
+    return s;
+  };
+  const double single = static_cast<float>(std::fabs(value));
+  const bool fits = std::isfinite(single) && single != 0;
+  // A reference's doubles are floats in kernels, where a chance hit may be simpler than what the
+  // double alone would be taken for; and many are known numbers cut at some digit (0.7978845608).
+  if (bits > 24 && fits) {
+    if (const auto s = recognise(single, 24)) return *s;
   }
-  if (form) return signed_shadow(*form);
+  if (const auto s = recognise(std::fabs(value), bits)) return *s;
   // As the float32 next to it, which is what a kernel would write for a reference's double.
-  const double single = static_cast<float>(value);
-  Shadow s = Exact(std::isfinite(single) && single != 0 ? single : value);
+  Shadow s = Exact(fits ? std::copysign(single, value) : value);
   s.flags |= kUnrecognised;
   return s;
 }

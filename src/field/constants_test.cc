@@ -39,6 +39,15 @@ TEST_F(ConstantsTest, RationalsAndDecimalsInBothPrecisions) {
   EXPECT_EQ(F32(1.0507009873554805f).p, F64(1.0507009873554805).p);
 }
 
+// Whatever a decimal is taken for, the reference's double and the kernel's float are the same.
+TEST_F(ConstantsTest, DecimalsAreTheSameInBothPrecisions) {
+  ExpectRational(F32(0.134145f), 134145, 1000000);  // 3 * 0.044715, in GELU's gradient
+  for (int n = 1; n < 100000; n += 7) {
+    const double decimal = n / 1e5;
+    EXPECT_EQ(F32(static_cast<float>(decimal)).p, F64(decimal).p) << decimal;
+  }
+}
+
 TEST_F(ConstantsTest, ReciprocalsOfEverySize) {
   for (int n = 1; n < 5000; ++n) {
     ExpectRational(F32(1.0f / static_cast<float>(n)), 1, n);

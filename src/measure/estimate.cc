@@ -56,8 +56,7 @@ class Model {
     Atomics();
     Latency();
     LaunchEstimate estimate{.kernel = c_.kernel};
-    double sum = 0;
-    for (const auto& part : parts_) sum += std::pow(part.seconds, kOverlap);
+    const double sum = std::pow(pipes_, kOverlap) + others_;
     estimate.seconds = std::pow(sum, 1 / kOverlap) + kRampSeconds;
     std::sort(parts_.begin(), parts_.end(), [](const auto& a, const auto& b) {
       return a.seconds != b.seconds ? a.seconds > b.seconds : a.name < b.name;
@@ -76,6 +75,16 @@ class Model {
 
  private:
   void Add(std::string name, double seconds, std::string why) {
+    others_ += std::pow(seconds, kOverlap);
+    Note(std::move(name), seconds, std::move(why));
+  }
+  // Issue slots and what they feed: each instruction is in both, and another pipe's instructions
+  // are issued while one is busy, so that the longest alone counts.
+  void AddPipe(std::string name, double seconds, std::string why) {
+    pipes_ = std::max(pipes_, seconds);
+    Note(std::move(name), seconds, std::move(why));
+  }
+  void Note(std::string name, double seconds, std::string why) {
     if (seconds > 0) parts_.push_back({std::move(name), seconds, std::move(why)});
   }
   // Of work that SMs do by themselves, `clocks` in all.
@@ -99,26 +108,28 @@ class Model {
     const double spills = (c_.spill_store_bytes + c_.spill_load_bytes) / 4.0 * Repeats() *
                           static_cast<double>(c_.warps);
     const double slots = static_cast<double>(c_.issue_slots) + spills;
-    Add("instruction issue", OnSms(slots / GpuRates::kIssuePerClock),
-        FormatQuantity(slots, "warp instructions") + Tail());
+    AddPipe("instruction issue", OnSms(slots / GpuRates::kIssuePerClock),
+            FormatQuantity(slots, "warp instructions") + Tail());
   }
 
   void Arithmetic() {
     const auto lanes = [](double warps) { return 32 * warps; };
     // Pipes of the SM in parallel; float32 and integers share issue, not lanes.
-    Add("float32 units", OnSms(lanes(Of(InstructionClass::kFp32)) / gpu_.fp32_lanes_per_sm),
-        FormatQuantity(static_cast<double>(c_.flops_fp32), "flop") + Tail());
-    Add("float64 units", OnSms(lanes(Of(InstructionClass::kFp64)) / gpu_.fp64_lanes_per_sm),
-        FormatQuantity(static_cast<double>(c_.flops_fp64), "flop") + Tail());
-    Add("float16 units", OnSms(lanes(Of(InstructionClass::kFp16)) / gpu_.fp32_lanes_per_sm),
-        FormatQuantity(static_cast<double>(c_.flops_fp16), "flop") + Tail());
-    Add("integer units", OnSms(lanes(Of(InstructionClass::kInteger)) / rates_.int32_lanes_per_sm),
-        FormatQuantity(lanes(Of(InstructionClass::kInteger)), "operations") + Tail());
-    Add("special functions",
-        OnSms(static_cast<double>(c_.special_operations) / GpuRates::kSpecialLanes),
-        FormatQuantity(static_cast<double>(c_.special_operations), "operations") + Tail());
+    AddPipe("float32 units", OnSms(lanes(Of(InstructionClass::kFp32)) / gpu_.fp32_lanes_per_sm),
+            FormatQuantity(static_cast<double>(c_.flops_fp32), "flop") + Tail());
+    AddPipe("float64 units", OnSms(lanes(Of(InstructionClass::kFp64)) / gpu_.fp64_lanes_per_sm),
+            FormatQuantity(static_cast<double>(c_.flops_fp64), "flop") + Tail());
+    AddPipe("float16 units", OnSms(lanes(Of(InstructionClass::kFp16)) / gpu_.fp32_lanes_per_sm),
+            FormatQuantity(static_cast<double>(c_.flops_fp16), "flop") + Tail());
+    AddPipe("integer units",
+            OnSms(lanes(Of(InstructionClass::kInteger)) / rates_.int32_lanes_per_sm),
+            FormatQuantity(lanes(Of(InstructionClass::kInteger)), "operations") + Tail());
+    AddPipe("special functions",
+            OnSms(static_cast<double>(c_.special_operations) / GpuRates::kSpecialLanes),
+            FormatQuantity(static_cast<double>(c_.special_operations), "operations") + Tail());
     // Conversions run at a quarter of the float32 rate, on 16 lanes.
-    Add("conversions", OnSms(lanes(Of(InstructionClass::kConversion)) / 64), "type conversions");
+    AddPipe("conversions", OnSms(lanes(Of(InstructionClass::kConversion)) / 64),
+            "type conversions");
     const auto per_sm_second = [&](double peak) { return peak / gpu_.sm_count; };
     const double plain =
         static_cast<double>(c_.flops_tensor - c_.flops_tensor_tf32 - c_.flops_tensor_8bit);
@@ -127,8 +138,8 @@ class Model {
         static_cast<double>(c_.flops_tensor_8bit) * share_ / per_sm_second(rates_.tensor_8bit);
     const double tf32 = rates_.tensor_tf32 > 0 ? rates_.tensor_tf32 : Fp32Peak(gpu_);
     seconds += static_cast<double>(c_.flops_tensor_tf32) * share_ / per_sm_second(tf32);
-    Add("tensor cores", seconds,
-        FormatQuantity(static_cast<double>(c_.flops_tensor), "flop") + Tail());
+    AddPipe("tensor cores", seconds,
+            FormatQuantity(static_cast<double>(c_.flops_tensor), "flop") + Tail());
   }
 
   void SharedMemory() {
@@ -218,6 +229,8 @@ class Model {
   double share_ = 1;
   double busy_ = 1;
   double waves_ = 1;
+  double pipes_ = 0;   // of the longest
+  double others_ = 0;  // powers of their seconds
   std::vector<LaunchEstimate::Part> parts_;
 };
 

@@ -56,14 +56,29 @@ std::string Function(const Model& forward, const Model& backward) {
   text += fmt::format("        results = _backward({})\n", call);
   if (backward.signature.results.size() == 1) text += "        results = [results]\n";
   text += "        found = [None] * len(given)\n";
+  std::vector<std::pair<size_t, size_t>> places;  // of an argument, and its gradient
   for (size_t i = 0; i < backward.signature.results.size(); ++i) {
     const std::string name = backward.signature.results[i].substr(9);  // gradient.
     for (size_t k = 0; k < given.size(); ++k) {
-      if (std::find(given[k].tensors.begin(), given[k].tensors.end(), name) ==
+      if (std::find(given[k].tensors.begin(), given[k].tensors.end(), name) !=
           given[k].tensors.end())
-        continue;
-      text += fmt::format("        found[{}] = results[{}]\n", k, i);
+        places.emplace_back(k, i);
     }
+  }
+  const bool optional = std::any_of(places.begin(), places.end(), [&](const auto& place) {
+    return given[place.first].kind == HostArgument::Kind::kOptionalTensor;
+  });
+  if (optional) {  // what is not given has no gradient
+    std::string all;
+    for (const auto& [place, result] : places) all += fmt::format("{}, ", place);
+    text += fmt::format(
+        "        places = [i for i in ({}) if given[i] is not None]\n"
+        "        for place, result in zip(places, results):\n"
+        "            found[place] = result\n",
+        all.substr(0, all.size() - 1));
+  } else {
+    for (const auto& [place, result] : places)
+      text += fmt::format("        found[{}] = results[{}]\n", place, result);
   }
   return text + "        return tuple(found)\n";
 }

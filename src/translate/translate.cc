@@ -222,7 +222,6 @@ Result<codegen::Model> ModelOf(TaskStore& tasks, const Task& task,
   }
   codegen::Signature signature;
   signature.function = Name(options.direction);
-  signature.results = exported[0].task_graph.results;
   for (size_t i = 0; i < exported[0].task_graph.arguments.size(); ++i) {
     KS_TRY(HostArgument argument, HostArgumentOf(exported, i));
     signature.arguments.push_back(std::move(argument));
@@ -281,7 +280,7 @@ Result<codegen::Model> ModelOf(TaskStore& tasks, const Task& task,
     KS_TRY(codegen::Family family,
            codegen::Family::Make(graphs, NumbersOf(groups[i], signature.arguments),
                                  SizeNames(groups[i]), taken));
-    variants.push_back({std::move(family), conditions[i]});
+    variants.push_back({std::move(family), conditions[i], groups[i][0]->task_graph.results});
   }
   return codegen::MakeModel(std::move(variants), std::move(signature));
 }

@@ -7,13 +7,16 @@ namespace kernelsmith {
 
 CaseTensors Tiled(const TaskGraph& graph, const CaseTensors& small) {
   CaseTensors tiled;
+  const HostTensor* last = nullptr;
   for (const TensorSpec& spec : graph.tensors) {
     const auto found = small.values.find(spec.name);
-    if (found == small.values.end() || found->second.bytes.empty()) continue;
-    HostTensor tensor = MakeHostTensor(found->second.dtype, spec.shape);
+    if (found != small.values.end() && !found->second.bytes.empty()) last = &found->second;
+    const auto dtype = ParseDType(spec.dtype);
+    if (last == nullptr || !dtype || last->dtype != *dtype) continue;
+    HostTensor tensor = MakeHostTensor(*dtype, spec.shape);
     for (size_t at = 0; at < tensor.bytes.size();) {
-      const size_t part = std::min(found->second.bytes.size(), tensor.bytes.size() - at);
-      std::memcpy(tensor.bytes.data() + at, found->second.bytes.data(), part);
+      const size_t part = std::min(last->bytes.size(), tensor.bytes.size() - at);
+      std::memcpy(tensor.bytes.data() + at, last->bytes.data(), part);
       at += part;
     }
     tiled.values.emplace(spec.name, std::move(tensor));
