@@ -142,6 +142,7 @@ class VariantEmitter {
     VariantText text;
     for (Kernel& kernel : kernels_) {
       if (number_ > 0) kernel.name += fmt::format("V{}", number_ + 1);
+      context_.kernel = kernel.name;
       const KernelText emitted = Emit(kernel);
       text.kernels += emitted.source + "\n";
       launches_.insert(launches_.end(), emitted.launches.begin(), emitted.launches.end());

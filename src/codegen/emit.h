@@ -23,6 +23,7 @@ struct EmitContext {
   std::map<BufferId, BufferId> stored_as;  // results that are written into an argument
   std::string index_type = "int";
   std::set<std::string> helpers;  // device functions that the file needs: names of emit_helpers.cc
+  std::string kernel = "";        // that is being written
 
   int64_t Choose(const std::string& gene, const std::vector<int64_t>& values, int64_t otherwise);
   BufferId Root(BufferId id) const {

@@ -68,7 +68,7 @@ int64_t EmitContext::Choose(const std::string& gene, const std::vector<int64_t>&
                             int64_t otherwise) {
   int64_t chosen = schedule.Get(gene, otherwise);
   if (std::find(values.begin(), values.end(), chosen) == values.end()) chosen = otherwise;
-  if (genes) genes->push_back({gene, values, chosen});
+  if (genes) genes->push_back({gene, values, chosen, kernel});
   return chosen;
 }
 

@@ -19,6 +19,7 @@ struct Gene {
   std::string name;  // kernel or buffer, a dot, what is chosen
   std::vector<int64_t> values;
   int64_t value = 0;
+  std::string kernel = "";  // the one that it shapes; empty: it decides which kernels there are
   bool operator==(const Gene&) const = default;
 };
 

@@ -15,11 +15,6 @@ constexpr int64_t kEnoughBlocks = 264;
 constexpr int64_t kBlockPart = 2048, kThreadPart = 64;
 constexpr int64_t kThreads = 128;
 
-int64_t Largest(const Family& family, const Int& size) {
-  const auto values = family.ValuesOf(size);
-  return *std::max_element(values.begin(), values.end());
-}
-
 std::optional<Scalar> IdentityOf(Combine combine, DType dtype) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (combine) {
@@ -100,11 +95,11 @@ int64_t DefaultChunk(const Nest& nest, const Family& family) {
   if (IsContraction(nest)) return 0;
   int64_t rows = 1, rest = 1;
   for (const Int& axis : nest.axes) {
-    if (axis.atom()) rows *= Largest(family, axis.atom()->extent);
+    if (axis.atom()) rows *= family.LargestOf(axis.atom()->extent);
   }
   for (size_t i = 1; i < nest.reduced.size(); ++i)
-    rest *= Largest(family, nest.reduced[i].atom()->extent);
-  const int64_t steps = Largest(family, nest.reduced[0].atom()->extent);
+    rest *= family.LargestOf(nest.reduced[i].atom()->extent);
+  const int64_t steps = family.LargestOf(nest.reduced[0].atom()->extent);
   const bool by_blocks = ReducesNeighbours(nest);
   const int64_t blocks = by_blocks ? rows : (rows + kThreads - 1) / kThreads;
   if (blocks >= kEnoughBlocks) return 0;
@@ -135,10 +130,10 @@ Program SplitReductions(Program program, const Family& family, const Schedule& s
     const std::string gene = whole.name + ".chunk";
     int64_t chunk = schedule.Get(gene, wanted);
     if (chunk < 0) chunk = wanted;
-    const int64_t steps = Largest(family, nest.reduced[0].atom()->extent);
+    const int64_t steps = family.LargestOf(nest.reduced[0].atom()->extent);
     int64_t all = steps;
     for (size_t i = 1; i < nest.reduced.size(); ++i)
-      all *= Largest(family, nest.reduced[i].atom()->extent);
+      all *= family.LargestOf(nest.reduced[i].atom()->extent);
     const int64_t least = contraction ? 256 : 1024;
     if (all < least || chunk >= steps) chunk = 0;
     if (genes && all >= least) {

@@ -224,9 +224,12 @@ void Evolution::Begin(Slot& slot) {
   candidate.proposer = slot.arm ? parts_.proposers[*slot.arm]->name() : kInitial;
   for (const ArchivedCandidate* parent : slot.parents) candidate.parents.push_back(parent->id);
   if (slot.arm) {
-    Result<Proposal> proposal = parts_.proposers[*slot.arm]->Propose(
-        {.parents = slot.parents, .failures = failures_[*slot.arm], .known_sources = &sources_},
-        *slot.rng);
+    Result<Proposal> proposal =
+        parts_.proposers[*slot.arm]->Propose({.parents = slot.parents,
+                                              .failures = failures_[*slot.arm],
+                                              .known_sources = &sources_,
+                                              .timed = timed_},
+                                             *slot.rng);
     if (!proposal.ok()) {
       candidate.verdict = "none";
       candidate.stage = "propose";
@@ -405,6 +408,7 @@ void Evolution::ApplyGeneration(const std::vector<Slot>& slots) {
     const ArchivedCandidate& candidate = done_.at(slot.number);
     if (!candidate.ptx_hash.empty()) seen_.emplace(candidate.ptx_hash, slot.number);
     sources_.insert(candidate.source_sha256);
+    if (candidate.time_ns) timed_.push_back(&candidate);
     const Success success = population_.Admit(candidate);
     if (!slot.arm) continue;
     bandit_.Begin(*slot.arm);

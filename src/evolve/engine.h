@@ -124,8 +124,9 @@ class Evolution {
   int64_t generation_ = 0;
   Population population_;
   Bandit bandit_;
-  std::map<std::string, int64_t> seen_;  // normalised PTX, and the first candidate with it
-  std::set<std::string> sources_;        // their SHA-256
+  std::map<std::string, int64_t> seen_;          // normalised PTX, and the first candidate with it
+  std::set<std::string> sources_;                // their SHA-256
+  std::vector<const ArchivedCandidate*> timed_;  // those that have a time
   std::vector<std::vector<const ArchivedCandidate*>> failures_;  // of each proposer, oldest first
 
   // Guards what follows and the archive, while threads are at work.

@@ -23,6 +23,8 @@ struct ProposalRequest {
   // SHA-256 of the sources that finished generations had: proposing one of them again is in vain.
   // Null: not known.
   const std::set<std::string>* known_sources = nullptr;
+  // All candidates of finished generations that have a time, verified or not, oldest first.
+  std::span<const ArchivedCandidate* const> timed;
 };
 
 struct Proposal {

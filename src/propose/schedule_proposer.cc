@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "propose/gene_model.h"
 #include "tasks/hash.h"
 
 namespace kernelsmith {
@@ -26,10 +26,15 @@ constexpr double kMore = 0.4;
 constexpr double kRedraw = 0.15;
 // Chance that a changed gene takes a value next to its old one.
 constexpr double kNeighbour = 0.6;
-// What a gene weighs whose kernel takes no time that is known of, beside the share of kernels that
-// do: every gene must have its chance, fusion above all.
-constexpr double kLeastWeight = 0.15;
+// What a gene weighs beside its kernel's share of the time: every gene must have its chance. Those
+// that decide which kernels there are have no kernel.
+constexpr double kLeastWeight = 0.1;
 constexpr double kUnplacedWeight = 0.5;
+// From so many timed schedules on, the most promising of several children is proposed; but not
+// always, or what the model is wrong about would stay untried.
+constexpr size_t kEnoughTimed = 6;
+constexpr int kChildren = 24;
+constexpr double kUnguided = 0.2;
 
 bool HasGenes(const ArchivedCandidate& candidate) {
   return candidate.genes.is_object() && candidate.genes.contains("genes");
@@ -41,33 +46,24 @@ bool IsKnown(const ProposalRequest& request, const std::string& source) {
 
 std::string KernelOf(const std::string& gene) { return gene.substr(0, gene.rfind('.')); }
 
-// Letters alone: the gene "_softmax_2_.threads" belongs to the kernel "Softmax2".
-std::string Letters(const std::string& text) {
-  std::string letters;
-  for (const char c : text) {
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return letters;
+// Whether a step of an estimate is this kernel: by its name as the compiler mangles it.
+bool IsKernel(const std::string& step, const std::string& kernel) {
+  return step == kernel ||
+         step.find(fmt::format("{}{}E", kernel.size(), kernel)) != std::string::npos;
 }
 
-// Share of the parent's time in kernels whose name holds that of the gene's; nothing if none does.
+// Share of the parent's time in the gene's kernel.
 double Weight(const Gene& gene, const ArchivedCandidate& parent) {
-  const std::string wanted = Letters(KernelOf(gene.name));
+  if (gene.kernel.empty() || !parent.limits.is_array()) return kUnplacedWeight;
   double share = 0;
   double all = 0;
-  bool found = false;
-  if (!parent.limits.is_array() || wanted.empty()) return kUnplacedWeight;
   for (const nlohmann::json& step : parent.limits) {
     if (!step.is_object() || !step.contains("name") || !step["name"].is_string()) continue;
     const double us = step.value("us", 0.0);
     all += us;
-    if (Letters(step["name"].get<std::string>()).find(wanted) == std::string::npos) continue;
-    found = true;
-    share += us;
+    if (IsKernel(step["name"].get<std::string>(), gene.kernel)) share += us;
   }
-  return found && all > 0 ? kLeastWeight + share / all : kUnplacedWeight;
+  return all > 0 ? kLeastWeight + share / all : kUnplacedWeight;
 }
 
 size_t DrawByWeight(const std::vector<double>& weights, Rng& rng) {
@@ -222,6 +218,17 @@ Result<Proposal> RandomScheduleProposer::Propose(const ProposalRequest& request,
   return NothingNew("");
 }
 
+std::optional<GeneModel> MutateScheduleProposer::ModelOf(const ProposalRequest& request,
+                                                         const std::string& first) const {
+  std::vector<GeneModel::Sample> samples;
+  for (const ArchivedCandidate* each : request.timed) {
+    if (!HasGenes(*each) && each->source != first) continue;
+    samples.push_back({ScheduleOf(space_, *each), *each->time_ns * 1e-9});
+  }
+  if (samples.size() < kEnoughTimed) return std::nullopt;
+  return GeneModel(samples);
+}
+
 Result<Proposal> MutateScheduleProposer::Propose(const ProposalRequest& request, Rng& rng) {
   // Parents by others, a model's for example, have no genes to change.
   KS_TRY(const std::string first, space_.emit({}));
@@ -233,7 +240,7 @@ Result<Proposal> MutateScheduleProposer::Propose(const ProposalRequest& request,
   const ArchivedCandidate& parent = foreign ? *request.parents.back() : *parents.back();
   const Schedule base = foreign ? Complete(space_, {}) : ScheduleOf(space_, parent);
   const bool crossover = parents.size() > 1;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  const auto child_of = [&](int attempt) {
     Schedule child = base;
     int changes = attempt / kPatience;
     if (crossover) {
@@ -247,6 +254,27 @@ Result<Proposal> MutateScheduleProposer::Propose(const ProposalRequest& request,
       while (rng.Uniform() < kMore) ++changes;
     }
     if (changes > 0) child = Mutated(space_, std::move(child), changes, parent, rng);
+    return child;
+  };
+  std::vector<Schedule> children;  // the most promising first
+  const std::optional<GeneModel> model = ModelOf(request, first);
+  if (model && rng.Uniform() >= kUnguided) {
+    std::vector<std::pair<double, size_t>> order;
+    std::vector<Schedule> drawn;
+    for (int i = 0; i < kChildren; ++i) {
+      drawn.push_back(child_of(0));
+      const std::vector<Gene> genes = space_.genes(drawn.back());
+      std::vector<double> weights;
+      for (const Gene& gene : genes) weights.push_back(Weight(gene, parent));
+      order.emplace_back(model->Promise(drawn.back(), genes, weights), order.size());
+    }
+    std::sort(order.begin(), order.end());
+    for (const auto& [promise, which] : order) children.push_back(drawn[which]);
+  }
+  const size_t promising = children.size();
+  for (size_t attempt = 0; attempt < promising + kAttempts; ++attempt) {
+    const Schedule child =
+        attempt < promising ? children[attempt] : child_of(static_cast<int>(attempt - promising));
     KS_TRY(std::string source, space_.emit(child));
     if (source == parent.source || IsKnown(request, source)) continue;
     const std::string what = Difference(base, child);

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/codegen.h"
 #include "evolve/proposer.h"
+#include "propose/gene_model.h"
 
 namespace kernelsmith {
 
@@ -43,7 +45,8 @@ class RandomScheduleProposer : public Proposer {
 };
 
 // One or a few genes of the parent changed, rather to a neighbouring value than to any, and rather
-// those of kernels that take long. Of two parents each kernel's genes come from one of them.
+// those of kernels that take long. Of two parents each kernel's genes come from one of them. Of
+// several such children the one is taken that is the most promising by the times known so far.
 class MutateScheduleProposer : public Proposer {
  public:
   explicit MutateScheduleProposer(ScheduleSpace space) : space_(std::move(space)) {}
@@ -52,6 +55,9 @@ class MutateScheduleProposer : public Proposer {
   Result<Proposal> Propose(const ProposalRequest& request, Rng& rng) override;
 
  private:
+  // Nothing: too little is known. `first` is the source of the first translation.
+  std::optional<GeneModel> ModelOf(const ProposalRequest& request, const std::string& first) const;
+
   ScheduleSpace space_;
 };
 

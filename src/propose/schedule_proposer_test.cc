@@ -17,15 +17,16 @@ using ::testing::HasSubstr;
 ScheduleSpace TwoKernels() {
   const auto genes = [](const Schedule& schedule) {
     std::vector<Gene> all;
-    const auto add = [&](const std::string& name, std::vector<int64_t> values, int64_t usual) {
+    const auto add = [&](const std::string& name, std::vector<int64_t> values, int64_t usual,
+                         const char* kernel = "") {
       int64_t value = schedule.Get(name, usual);
       if (std::find(values.begin(), values.end(), value) == values.end()) value = usual;
-      all.push_back({name, std::move(values), value});
+      all.push_back({name, std::move(values), value, kernel});
       return value;
     };
-    add("sum_.threads", {32, 64, 128, 256}, 128);
-    add("sum_.items", {1, 2, 4}, 1);
-    if (add("scale_.fuse", {0, 1}, 1) == 0) add("scale_.threads", {32, 64, 128, 256}, 256);
+    add("sum_.threads", {32, 64, 128, 256}, 128, "Sum");
+    add("sum_.items", {1, 2, 4}, 1, "Sum");
+    if (add("scale_.fuse", {0, 1}, 1) == 0) add("scale_.threads", {32, 64, 128, 256}, 256, "Scale");
     return all;
   };
   const auto emit = [genes](const Schedule& schedule) -> Result<std::string> {
