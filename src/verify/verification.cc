@@ -179,6 +179,21 @@ double Verification::AllowedEpsilon() const {
   return 0;
 }
 
+namespace {
+
+// Of all tensors of a judged shape, which is run some dozen times.
+constexpr int64_t kMostElements = 1 << 20;
+
+int64_t Elements(const TaskGraph& graph) {
+  int64_t elements = 0;
+  for (const TensorSpec& tensor : graph.tensors) {
+    elements += ElementCount(tensor.shape).value_or(0);
+  }
+  return elements;
+}
+
+}  // namespace
+
 Result<TracedShape*> Verification::Prepare(size_t configuration) {
   if (subjects.size() < configurations.size()) subjects.resize(configurations.size());
   std::unique_ptr<TracedShape>& slot = subjects[configuration];
@@ -187,9 +202,17 @@ Result<TracedShape*> Verification::Prepare(size_t configuration) {
                       .configuration = configurations[configuration],
                       .dtype = options.dtype};
   if (options.policy.shapes == VerifyPolicy::Shapes::kFamily) {
-    const bool timing = request.configuration.group == "timing";
-    KS_TRY(request.configuration,
-           tools.tasks.Reduce(task, request, timing ? options.timing_work : options.work));
+    const int64_t work =
+        request.configuration.group == "timing" ? options.timing_work : options.work;
+    KS_TRY(request.configuration, tools.tasks.Reduce(task, request, work));
+    // One operation an element: what is cheap to compute may still be slow to draw and compare.
+    const Result<TaskGraph> graph = tools.tasks.Export(task, request);
+    const int64_t elements = graph.ok() ? Elements(*graph) : 0;
+    if (elements > kMostElements) {
+      Result<TaskConfiguration> smaller =
+          tools.tasks.Reduce(task, request, work / (elements / kMostElements + 1));
+      if (smaller.ok()) request.configuration = *std::move(smaller);
+    }
   }
   KS_TRY(slot, PrepareRequest(std::move(request)));
   return slot.get();
