@@ -177,8 +177,7 @@ class ModelTask(Task):
 
     def load(self):
         self.stage("importing")
-        sizes = {int(old): new for old, new in (self.configuration.get("sizes") or {}).items()}
-        return load_module(self.path, sizes)
+        return load_module(self.path, self.configuration.get("sizes"))
 
     def size_arguments(self):
         return {}

@@ -1,6 +1,7 @@
 """Imports a task's Python files: as a module of its own, with its sizes replaced where asked."""
 
 import ast
+import collections
 import importlib.util
 import os
 import sys
@@ -27,16 +28,15 @@ def _size_literals(tree):
                 yield node
 
 
-def size_values(path):
-    """The distinct sizes of a file without arguments. Equal numbers are one size: most of them must
-    stay equal, and a reduction that keeps too much equal still runs."""
+def size_literals(path):
+    """The sizes of a file without arguments, {value: how often it stands there}."""
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read(), path)
-    return sorted({node.value for node in _size_literals(tree)})
+    return collections.Counter(sorted(node.value for node in _size_literals(tree)))
 
 
 def load_module(path, sizes=None):
-    """sizes: {old value: new value} for the literals of size_values()."""
+    """sizes: {"32": new value} for all literals with this value, {"32#2": new value} for the second alone."""
     if not os.path.exists(path):
         raise invalid("no such file", file=path)
     folder = os.path.dirname(os.path.abspath(path))
@@ -53,8 +53,11 @@ def load_module(path, sizes=None):
         return module
     with open(path, encoding="utf-8") as file:
         tree = ast.parse(file.read(), path)
+    seen = collections.Counter()
     for node in _size_literals(tree):
-        node.value = sizes.get(node.value, node.value)
+        seen[node.value] += 1
+        one, all_of_them = f"{node.value}#{seen[node.value]}", str(node.value)
+        node.value = sizes.get(one, sizes.get(all_of_them, node.value))
     exec(compile(tree, path, "exec"), module.__dict__)
     return module
 

@@ -14,11 +14,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from kernelsmith_bridge.errors import TaskError, invalid
 from kernelsmith_bridge.formats import ModelTask, open_task
-from kernelsmith_bridge.loading import SMALLEST_SIZE, size_values
+from kernelsmith_bridge.loading import SMALLEST_SIZE, size_literals
 from kernelsmith_bridge.tracing import plain_operators
 
 # Enough for every real task; each step takes some milliseconds.
-MOST_STEPS = 80
+MOST_STEPS = 160
 
 
 class _Elements(TorchDispatchMode):
@@ -49,13 +49,15 @@ def work_of(request, stage):
 
 
 def _sizes(request, stage):
-    """The sizes a configuration consists of. For formats with arguments they are arguments by value:
-    an equal number on both sides (or in two places) stays equal."""
+    """The sizes a configuration consists of, as they are now. For formats with arguments they are arguments
+    by value: an equal number on both sides (or in two places) stays equal."""
     task = open_task(request, stage)
     configuration = request.get("configuration") or {}
     if isinstance(task, ModelTask):
-        current = {int(k): v for k, v in (configuration.get("sizes") or {}).items()}
-        return {value: current.get(value, value) for value in size_values(task.path)}, None
+        # Equal numbers are one size as long as that runs: most of them must stay equal.
+        current = configuration.get("sizes") or {}
+        sizes = {str(value): current.get(str(value), value) for value in size_literals(task.path)}
+        return {**sizes, **{one: size for one, size in current.items() if "#" in one}}, None
     sides = {}
     for side, defaults in task.size_arguments().items():
         sides[side] = {**defaults, **(configuration.get(side) or {})}
@@ -84,12 +86,23 @@ def _replace(value, sizes):
     return value
 
 
+def _apart(sizes, request, stage):
+    """The same with a size of its own for each of several equal numbers of a file, where only some of them
+    may change: a norm over 64 channels behind a convolution of width 64."""
+    literals = size_literals(open_task(request, stage).path)
+    result = {}
+    for key, size in sizes.items():
+        times = literals[int(key)] if "#" not in key else 1
+        result.update({f"{key}#{i + 1}": size for i in range(times)} if times > 1 else {key: size})
+    return result
+
+
 def _configuration(original, sizes, sides):
-    changed = {old: new for old, new in sizes.items() if old != new}
     result = dict(original or {})
     if sides is None:
-        result["sizes"] = {str(old): new for old, new in changed.items()}
+        result["sizes"] = {old: new for old, new in sizes.items() if old.split("#")[0] != str(new)}
     else:
+        changed = {old: new for old, new in sizes.items() if old != new}
         for side, arguments in sides.items():
             result[side] = _replace(arguments, changed)
     return result
@@ -129,6 +142,10 @@ def reduce(request, stage):
     stuck = set()
     for _ in range(MOST_STEPS):
         open_sizes = [old for old in sizes if old not in stuck and sizes[old] > 1]
+        if work > target and not open_sizes and sides is None and len(_apart(sizes, request, stage)) > len(sizes):
+            sizes = _apart(sizes, request, stage)
+            stuck = set()
+            continue
         if work <= target or not open_sizes:
             break
         old = _next(sizes, open_sizes, shapes, request.get("keep"))

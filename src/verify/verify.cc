@@ -41,7 +41,8 @@ void NoteSizesInSource(Verification& verification) {
   const Result<std::string> source = verification.tools.files.Read(verification.candidate);
   if (!source.ok()) return;
   const std::string code = BlankComments(*source);
-  for (const auto& [size, smaller] : sizes->items()) {
+  for (const auto& [key, smaller] : sizes->items()) {
+    const std::string size = key.substr(0, key.find('#'));  // 32#2: the second of several
     for (size_t at = code.find(size); at != std::string::npos; at = code.find(size, at + 1)) {
       const char before = at == 0 ? ' ' : code[at - 1];
       const char after = at + size.size() == code.size() ? ' ' : code[at + size.size()];
