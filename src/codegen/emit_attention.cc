@@ -109,6 +109,7 @@ class AttentionEmitter {
     shared(weights_tile_, "weights", tile_n_, tile_m_);
     shared(values_tile_, "slice", tile_k_, tile_d_);
     WriteOrigins(out_, Layout());
+    WriteThreads(out_, Layout());
     out_.Line(fmt::format("float {}[{}][{}] = {{}};", sums_, rows_each_, columns_each_));
     out_.Line(fmt::format("float {}[{}], {}[{}];", largest_, rows_each_, total_, rows_each_));
     Unrolled(i_, rows_each_);

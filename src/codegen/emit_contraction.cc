@@ -26,8 +26,9 @@ class ContractionEmitter {
     if (!ChooseTiles()) return EmitRows(context_, kernel_);
     const std::string& type = context_.index_type;
     const std::string value_type = ValueType(kernel_.nests[0].body->dtype);
+    element_type_ = tensor_ ? MemoryType(*tensor_) : value_type;
     for (std::string* name : {&k0_, &m0_, &n0_, &k_, &e_, &tx_, &ty_, &i_, &j_, &a_, &b_, &sums_,
-                              &left_tile_, &right_tile_}) {
+                              &left_tile_, &right_tile_, &staged_, &warp_}) {
       *name = out_.Fresh(*name);  // unless an argument has that name
     }
     rows_text_ = out_.Text(Count(rows_));
@@ -35,12 +36,18 @@ class ContractionEmitter {
     depth_text_ = out_.Text(Count(depth_));
     // Padding of four keeps rows aligned for loads of four elements; padding of one puts
     // neighbouring k into different banks.
-    out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}][{}];", value_type, left_tile_,
-                          tile_k_, tile_m_ + pad_));
-    out_.Line(fmt::format("__shared__ __align__(16) {} {}[{}][{}];", value_type, right_tile_,
-                          tile_k_, tile_n_ + pad_));
+    const int alignment = tensor_ ? 32 : 16;
+    out_.Line(fmt::format("__shared__ __align__({}) {} {}[{}][{}];", alignment, element_type_,
+                          left_tile_, tile_k_, tile_m_ + pad_));
+    out_.Line(fmt::format("__shared__ __align__({}) {} {}[{}][{}];", alignment, element_type_,
+                          right_tile_, tile_k_, tile_n_ + pad_));
     WriteOrigins(out_, Layout());
-    out_.Line(fmt::format("{} {}[{}][{}] = {{}};", value_type, sums_, thread_m_, thread_n_));
+    if (tensor_) {
+      BeginTensor();
+    } else {
+      WriteThreads(out_, Layout());
+      out_.Line(fmt::format("{} {}[{}][{}] = {{}};", value_type, sums_, thread_m_, thread_n_));
+    }
     Side left{left_tile_, left_, rows_, m0_, rows_text_, tile_m_};
     Side right{right_tile_, right_, columns_, n0_, columns_text_, tile_n_};
     Hoist(left);
@@ -52,26 +59,17 @@ class ContractionEmitter {
     Put(left);
     Put(right);
     out_.Line("__syncthreads();");
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", k_, tile_k_));
-    out_.Line(fmt::format("{} {}[{}], {}[{}];", value_type, a_, thread_m_, b_, thread_n_));
-    out_.Line("#pragma unroll");
-    out_.Line(
-        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5} * {1} + {0}];", i_,
-                    thread_m_, a_, left_tile_, k_, ty_));
-    out_.Line("#pragma unroll");
-    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5}];", j_,
-                          thread_n_, b_, right_tile_, k_, Column()));
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, thread_m_));
-    out_.Line("#pragma unroll");
-    out_.Line(
-        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3}] * {5}[{0}];", j_,
-                    thread_n_, sums_, i_, a_, b_));
+    if (tensor_) {
+      MultiplyTensor();
+    } else {
+      Multiply(value_type);
+    }
     out_.Close();
-    out_.Close();
-    out_.Close();
-    Finish();
+    if (tensor_) {
+      FinishTensor();
+    } else {
+      Finish();
+    }
     return FinishTiles(out_, kernel_, Layout(), Comment(kernel_));
   }
 
@@ -118,13 +116,19 @@ class ContractionEmitter {
     tile_k_ = context_.Choose(gene + ".tile_k", {4, 8, 16, 32}, k <= 8 ? 8 : 16);
     pad_ = context_.Choose(gene + ".pad", {0, 1, 4}, 4);
     vector_ = context_.Choose(gene + ".vector", {1, 4}, 4);
+    tensor_ = TensorType();
+    const int64_t worth = m >= 16 && n >= 16 && k >= 16 ? 1 : 0;
+    if (tensor_ && context_.Choose(gene + ".tensor_cores", {0, 1}, worth) == 0) tensor_.reset();
+    if (tensor_) {
+      ChooseWarps();
+      return true;
+    }
     const auto each = [](int64_t t) {
       return t >= 128 ? int64_t{8} : t >= 64 ? int64_t{4} : t >= 32 ? int64_t{2} : int64_t{1};
     };
     thread_m_ = context_.Choose(gene + ".thread_m", {1, 2, 4, 8, 16}, each(tile_m_));
     thread_n_ = context_.Choose(gene + ".thread_n", {1, 2, 4, 8, 16}, each(tile_n_));
-    // What a schedule asks for is bent to fit. Slices of both factors: 48 KB without an opt-in.
-    constexpr int64_t kSharedBytes = 48 << 10;
+    // What a schedule asks for is bent to fit.
     const int64_t bytes = SizeOf(RegisterType(kernel_.nests[0].body->dtype));
     while ((tile_m_ + tile_n_ + 2 * pad_) * tile_k_ * bytes > kSharedBytes) tile_k_ /= 2;
     // Sums in registers, of which a thread has 255.
@@ -140,6 +144,132 @@ class ContractionEmitter {
     square_warps_ = context_.Choose(gene + ".square_warps", {0, 1}, 1) == 1 &&
                     threads_n_ % 8 == 0 && threads_ / threads_n_ % 4 == 0;
     return true;
+  }
+
+  // The element type of both factors if tensor cores multiply it: what is computed from several
+  // values would have to be rounded first.
+  std::optional<DType> TensorType() const {
+    std::optional<DType> type;
+    for (const Scalar& factor : {left_, right_}) {
+      const ScalarNode* node = Unguarded(factor).get();
+      while (node->kind == ScalarNode::Kind::kCast) node = node->args[0].get();
+      if (node->kind != ScalarNode::Kind::kLoad || out_.IsBound(node->buffer)) return std::nullopt;
+      const DType own = context_.program.buffers[node->buffer].dtype;
+      if (own != DType::kFloat16 && own != DType::kBfloat16) return std::nullopt;
+      if (type && *type != own) return std::nullopt;
+      type = own;
+    }
+    return type;
+  }
+
+  // Tensor cores multiply squares of 16: each warp has some of them.
+  void ChooseWarps() {
+    const std::string& gene = kernel_.gene;
+    pad_ = 8;  // rows begin at multiples of 16 bytes, in other banks
+    tile_k_ = std::max<int64_t>(tile_k_, 16);
+    warp_m_ = std::min(tile_m_, context_.Choose(gene + ".warp_m", {16, 32, 64}, 32));
+    warp_n_ = std::min(tile_n_, context_.Choose(gene + ".warp_n", {16, 32, 64}, 32));
+    while (tile_m_ / warp_m_ * (tile_n_ / warp_n_) > 16)
+      (warp_m_ <= warp_n_ ? warp_m_ : warp_n_) *= 2;
+    threads_ = tile_m_ / warp_m_ * (tile_n_ / warp_n_) * 32;
+    const int64_t staged = threads_ / 32 * 16 * kStagedWidth * 4;
+    while (tile_k_ > 16 && (tile_m_ + tile_n_ + 2 * pad_) * tile_k_ * 2 + staged > kSharedBytes)
+      tile_k_ /= 2;
+  }
+
+  void BeginTensor() {
+    context_.helpers.insert("wmma");
+    out_.Line(fmt::format("__shared__ __align__(32) float {}[{}][16][{}];", staged_, threads_ / 32,
+                          kStagedWidth));
+    const int64_t across = tile_n_ / warp_n_;
+    out_.Line(fmt::format("const int {} = threadIdx.x / 32;", warp_));
+    out_.Line(fmt::format("const int {} = {} / {} * {}, {} = {} % {} * {};", ty_, warp_, across,
+                          warp_m_, tx_, warp_, across, warp_n_));
+    out_.Line(fmt::format("wmma::fragment<wmma::accumulator, 16, 16, 16, float> {}[{}][{}];", sums_,
+                          warp_m_ / 16, warp_n_ / 16));
+    EachSquare(
+        [&] { out_.Line(fmt::format("wmma::fill_fragment({}[{}][{}], 0.0f);", sums_, i_, j_)); });
+  }
+
+  // Body of loops over the squares of a warp.
+  void EachSquare(const std::function<void()>& body) {
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, warp_m_ / 16));
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", j_, warp_n_ / 16));
+    body();
+    out_.Close();
+    out_.Close();
+  }
+
+  void MultiplyTensor() {
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += 16) {{", k_, tile_k_));
+    const auto load = [&](const std::string& name, const char* matrix, const char* layout,
+                          const std::string& index, int64_t count, const std::string& tile,
+                          const std::string& first, int64_t width) {
+      out_.Line(fmt::format("wmma::fragment<wmma::{}, 16, 16, 16, {}, wmma::{}> {}[{}];", matrix,
+                            element_type_, layout, name, count));
+      out_.Line("#pragma unroll");
+      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", index, count));
+      out_.Line(fmt::format("wmma::load_matrix_sync({}[{}], &{}[{}][{} + {} * 16], {});", name,
+                            index, tile, k_, first, index, width));
+      out_.Close();
+    };
+    load(a_, "matrix_a", "col_major", i_, warp_m_ / 16, left_tile_, ty_, tile_m_ + pad_);
+    load(b_, "matrix_b", "row_major", j_, warp_n_ / 16, right_tile_, tx_, tile_n_ + pad_);
+    EachSquare([&] {
+      out_.Line(fmt::format("wmma::mma_sync({0}[{1}][{2}], {3}[{1}], {4}[{2}], {0}[{1}][{2}]);",
+                            sums_, i_, j_, a_, b_));
+    });
+    out_.Close();
+  }
+
+  // Which lane has which sum only the hardware knows: squares go through shared memory.
+  void FinishTensor() {
+    const std::string& type = context_.index_type;
+    EachSquare([&] {
+      const std::string square = fmt::format("{}[{}]", staged_, warp_);
+      out_.Line(
+          fmt::format("wmma::store_matrix_sync(&{}[0][0], {}[{}][{}], {}, "
+                      "wmma::mem_row_major);",
+                      square, sums_, i_, j_, kStagedWidth));
+      out_.Line("__syncwarp();");
+      out_.Open(fmt::format("for (int {0} = threadIdx.x % 32; {0} < 256; {0} += 32) {{", e_));
+      const std::string m = out_.Fresh("row"), n = out_.Fresh("col");
+      out_.Line(
+          fmt::format("const {} {} = {} + {} + {} * 16 + {} / 16;", type, m, m0_, ty_, i_, e_));
+      out_.Line(
+          fmt::format("const {} {} = {} + {} + {} * 16 + {} % 16;", type, n, n0_, tx_, j_, e_));
+      out_.Line(
+          fmt::format("if ({} >= {} || {} >= {}) continue;", m, rows_text_, n, columns_text_));
+      out_.Decompose(rows_, m);
+      out_.Decompose(columns_, n);
+      StoreResults(out_, kernel_, results_, fmt::format("{0}[{1} / 16][{1} % 16]", square, e_));
+      out_.Close();
+      out_.Line("__syncwarp();");
+    });
+  }
+
+  void Multiply(const std::string& value_type) {
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", k_, tile_k_));
+    out_.Line(fmt::format("{} {}[{}], {}[{}];", value_type, a_, thread_m_, b_, thread_n_));
+    out_.Line("#pragma unroll");
+    out_.Line(
+        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5} * {1} + {0}];", i_,
+                    thread_m_, a_, left_tile_, k_, ty_));
+    out_.Line("#pragma unroll");
+    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5}];", j_,
+                          thread_n_, b_, right_tile_, k_, Column()));
+    out_.Line("#pragma unroll");
+    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, thread_m_));
+    out_.Line("#pragma unroll");
+    out_.Line(
+        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3}] * {5}[{0}];", j_,
+                    thread_n_, sums_, i_, a_, b_));
+    out_.Close();
+    out_.Close();
   }
 
   // One factor, and how its slices get into shared memory: neighbouring threads read neighbouring
@@ -332,8 +462,8 @@ class ContractionEmitter {
   void Fetch(const std::vector<const Side*>& sides) {
     std::string wide;
     for (const Side* side : sides) {
-      out_.Line(fmt::format("{} {}[{}];", ValueType(side->value->dtype), side->next,
-                            side->turns * side->width));
+      out_.Line(fmt::format("{} {}[{}];", tensor_ ? element_type_ : ValueType(side->value->dtype),
+                            side->next, side->turns * side->width));
       out_.Share({side->value});
       if (!side->wide.empty()) wide += (wide.empty() ? "" : " && ") + side->wide;
     }
@@ -348,6 +478,13 @@ class ContractionEmitter {
     out_.Indent();
     fetch(false);
     out_.Close();
+  }
+
+  // A value as the tiles in shared memory have it.
+  std::string Element(const std::string& value) const {
+    if (!tensor_) return value;
+    return fmt::format("{}({})", *tensor_ == DType::kFloat16 ? "__float2half" : "__float2bfloat16",
+                       value);
   }
 
   // Rows and columns outside are computed and not stored: any element will do for them.
@@ -414,8 +551,8 @@ class ContractionEmitter {
         inside = And(inside, value->args[0]);
         value = value->args[1];
       }
-      out_.Line(
-          fmt::format("{}[{}] = {};", side.next, slot, out_.Text(Guard(inside, value, zero))));
+      out_.Line(fmt::format("{}[{}] = {};", side.next, slot,
+                            Element(out_.Text(Guard(inside, value, zero)))));
     }
     if (each) out_.Close();
     if (side.turns > 1) out_.Close();
@@ -467,9 +604,12 @@ class ContractionEmitter {
     out_.Line("#pragma unroll");
     out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", c, side.width));
     out_.Share({element});
-    const std::string text = out_.Text(element);
-    out_.Line(fmt::format("{}[{}{}] = {};", side.next, slot, c,
-                          inside.empty() ? text : fmt::format("{} ? {} : 0", inside, text)));
+    // A plain load where tensor cores get it.
+    const std::string text =
+        tensor_ ? fmt::format("{}.items[{}]", packs.begin()->second, c) : out_.Text(element);
+    out_.Line(fmt::format(
+        "{}[{}{}] = {};", side.next, slot, c,
+        inside.empty() ? text : fmt::format("{} ? {} : {}", inside, text, Element("0.0f"))));
     out_.Close();
   }
 
@@ -535,11 +675,16 @@ class ContractionEmitter {
           threads_ = 256;
   int64_t pad_ = 4, group_ = 4, vector_ = 4;
   bool square_warps_ = false;
+  std::optional<DType> tensor_;  // tensor cores multiply elements of this type
+  int64_t warp_m_ = 32, warp_n_ = 32;
+  static constexpr int64_t kSharedBytes = 48 << 10;  // that a block has without an opt-in
+  static constexpr int kStagedWidth = 20;            // of a square's rows in shared memory
+  std::string element_type_;                         // of the tiles in shared memory
   std::string rows_text_, columns_text_, depth_text_;
   // Names in the kernel.
   std::string k0_ = "k0", m0_ = "m0", n0_ = "n0", k_ = "k", e_ = "e", tx_ = "tx", ty_ = "ty",
               i_ = "i", j_ = "j", a_ = "a", b_ = "b", sums_ = "sums", left_tile_ = "left",
-              right_tile_ = "right";
+              right_tile_ = "right", staged_ = "staged", warp_ = "warp";
 };
 
 }  // namespace

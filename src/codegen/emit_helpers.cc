@@ -71,6 +71,7 @@ const std::vector<Helper>& Helpers() {
        "struct Both {\n"
        "  __device__ bool operator()(bool a, bool b) const { return a && b; }\n"
        "};\n"},
+      {"wmma", {}, "namespace wmma = nvcuda::wmma;  // tensor cores\n"},
       {"WarpReduce",
        {},
        "// Combines the values of a warp; every lane gets the result.\n"

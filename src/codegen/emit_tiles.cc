@@ -88,6 +88,9 @@ void WriteOrigins(KernelWriter& out, const Tiles& tiles) {
     out.Line(fmt::format("const {} {} = blockIdx.x / ({} * {});", type, batch, tiles_n, tiles_m));
     out.Decompose(tiles.batch, batch);
   }
+}
+
+void WriteThreads(KernelWriter& out, const Tiles& tiles) {
   if (!tiles.square_warps) {
     out.Line(fmt::format("const int {0} = threadIdx.x % {1}, {2} = threadIdx.x / {1};", tiles.tx,
                          tiles.threads_n, tiles.ty));

@@ -42,6 +42,7 @@ struct Tiles {
   const std::string &m0, &n0, &tx, &ty;
 };
 void WriteOrigins(KernelWriter& out, const Tiles& tiles);
+void WriteThreads(KernelWriter& out, const Tiles& tiles);
 KernelText FinishTiles(KernelWriter& out, const Kernel& kernel, const Tiles& tiles,
                        const std::string& comment);
 
