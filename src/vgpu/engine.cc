@@ -19,6 +19,7 @@
 #include "vgpu/jit_library.h"
 #include "vgpu/runner.h"
 #include "vgpu/screen.h"
+#include "vgpu/streaming.h"
 
 namespace kernelsmith::vgpu {
 
@@ -89,6 +90,7 @@ void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result
       .screened = launch.screen != nullptr,
       .screen_index = launch.screen != nullptr && launch.Wants(interest::kIndexArithmetic),
       .screen_shift = launch.screen != nullptr ? launch.screen->shift() : 0,
+      .streams = MayStream(launch),
       .helpers = RunnerHelpers()};
   std::unique_ptr<jit::CompiledKernel> kernel(library.compile(request, &compiled.why));
   if (kernel == nullptr) return;
@@ -240,6 +242,7 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
   const auto threads = static_cast<uint32_t>(std::min<uint64_t>(ThreadsFor(launch), left));
   if (threads <= 1) {
     Runner(launch, next, &compiled, &leaves).Run(last, std::nullopt);
+    FinishStreaming();
     return;
   }
   // Each thread has a launch state of its own; the fault of the first block counts.
@@ -252,6 +255,7 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
     if (screen != nullptr) own.observer = own.screen = screen->NewThread();
     Runner runner(own, next, &compiled, &leaves);
     runner.Run(last, std::nullopt);
+    FinishStreaming();
     std::lock_guard lock(mutex);
     launch.statistics.blocks += own.statistics.blocks;
     launch.statistics.warps += own.statistics.warps;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "vgpu/jit/abi.h"
+#include "vgpu/streaming.h"
 #include "vgpu/turn_order.h"
 #include "vgpu/warp.h"
 
@@ -132,6 +133,7 @@ class Runner {
   std::vector<jit::Site> sites_;
   bool sites_in_shared_ = false;  // some are in the shared memory at
   uint64_t sites_shared_host_ = 0;
+  Streaming streaming_;
   std::vector<std::byte> garbage_;  // of fresh shared memory; empty: zeros
   uint64_t parameters_host_ = 0;
 };

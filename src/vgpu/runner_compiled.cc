@@ -297,14 +297,15 @@ bool Runner::FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
                               .screen = w.launch->screen != nullptr ? &shared_region : nullptr};
     return true;
   }
-  if (!w.FindWindow(low, high - low + call.bytes) || (call.writes && !w.window.writable)) {
+  if (!w.FindWindow(low, high - low + call.bytes) || (call.stored != 0 && !w.window.writable)) {
     return false;
   }
   block.sites[call.site] = {.low = w.window.low,
                             .limit = w.window.high - w.window.low - call.room + 1,
                             .delta = static_cast<uint64_t>(w.window.delta)};
+  runner.streaming_.OnSite(runner.sites_, call, w.window);
   return w.launch->screen == nullptr ||
-         w.launch->screen->FindSite(low, high - low + call.bytes, call.writes,
+         w.launch->screen->FindSite(low, high - low + call.bytes, call.stored != 0,
                                     &block.sites[call.site].screen);
 }
 

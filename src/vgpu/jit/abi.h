@@ -25,6 +25,7 @@ struct Site {
   uint64_t limit = 0;      // offsets from `low` below it: the whole access lies inside
   uint64_t delta = 0;      // to the host's address
   void* screen = nullptr;  // what to tell the screen of an access to it; null: nothing
+  uint64_t cached = 1;     // 0: stores of whole cache lines go past the caches (vgpu/streaming.h)
 };
 
 // Uniform special registers, in the order of vgpu::Special.
@@ -114,7 +115,8 @@ struct HandlerCall {
   uint64_t bytes = 0;   // its size for one lane
   uint64_t room = 0;    // and for a group of lanes: what the site's limit leaves room for
   uint32_t align = 1;   // of its first byte
-  bool writes = false;
+  uint32_t stored = 0;  // bytes that a lane stores; 0: it only loads
+  bool reads = false;
   bool find_only = false;  // do not execute the instruction
 };
 
@@ -159,6 +161,7 @@ struct CompiledKernel {
   std::vector<uint32_t> block_of_pc;
   std::vector<Exit> exits;
   std::vector<std::unique_ptr<HandlerCall>> calls;
+  bool streams = false;  // CompileRequest::streams
   double compile_ms = 0;
   std::shared_ptr<void> keep;  // owns the code
 };
@@ -173,6 +176,7 @@ struct CompileRequest {
   bool screened = false;
   bool screen_index = false;  // screened for index arithmetic, too
   uint32_t screen_shift = 2;  // log2 of the bytes of a cell
+  bool streams = false;       // code for Site::cached
   Helpers helpers;
 };
 

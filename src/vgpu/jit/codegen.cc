@@ -452,6 +452,7 @@ void CodeGenerator::Describe(CompiledKernel& kernel) {
   kernel.entries = std::move(entries_);
   kernel.exits = std::move(exits_);
   kernel.calls = std::move(calls_);
+  kernel.streams = request_.streams;
 }
 
 void CodeGenerator::EmitBlock(uint32_t b) {

@@ -66,7 +66,8 @@ struct AccessGroup {
   int64_t begin = 0;  // offsets from the register
   int64_t end = 0;
   uint32_t align = 1;
-  bool writes = false;
+  uint32_t stored = 0;  // bytes of a lane, all stores together
+  bool reads = false;
 };
 
 class CodeGenerator {
@@ -193,9 +194,13 @@ class CodeGenerator {
   llvm::Value* EmitCheck(HandlerCall& call, llvm::Value* bits, llvm::BasicBlock* fast,
                          llvm::BasicBlock* slow);
   Value MaskedAddress(int64_t offset, llvm::Value* bits);
-  // `bits`: the lanes that access; null: all.
+  // `bits`: the lanes that access; null: all. `site`: its number, or ~0.
   void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
-  void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits);
+  void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits, uint32_t site);
+  // Whole rows, one at each of the host's addresses.
+  void StoreRows(llvm::ArrayRef<llvm::Value*> rows, llvm::ArrayRef<llvm::Value*> hosts,
+                 uint32_t site);
+  llvm::Value* SiteField(uint32_t site, size_t offset, llvm::Type* type);
   llvm::Value* Host(llvm::Value* address, llvm::Value* delta, int64_t offset = 0);
   // Whether `test` holds for the lowest address of every group, or of every lane.
   llvm::Value* ForAll(const Value& address, llvm::Value* bits,

@@ -13,6 +13,13 @@ namespace kernelsmith::vgpu::jit {
 
 using llvm::BasicBlock;
 
+namespace {
+
+// Of every x86-64 processor.
+constexpr unsigned kCacheLine = 64;
+
+}  // namespace
+
 void CodeGenerator::FindAccessGroups() {
   constexpr int64_t kMostBytes = 1 << 16;
   access_group_of_.assign(function_.code.size(), -1);
@@ -47,17 +54,20 @@ void CodeGenerator::FindAccessGroups() {
           group.begin = std::min(group.begin, in.offset);
           group.end = std::max(group.end, in.offset + total);
           group.align = std::max(group.align, static_cast<uint32_t>(total));
-          group.writes |= in.op == Op::kStore;
+          group.stored += in.op == Op::kStore ? static_cast<uint32_t>(total) : 0;
+          group.reads |= in.op == Op::kLoad;
           access_group_of_[pc] = it->group;
         } else if (even) {
           open.push_back({web, in.space, static_cast<int32_t>(access_groups_.size())});
           access_group_of_[pc] = open.back().group;
-          access_groups_.push_back({.leader = pc,
-                                    .members = 1,
-                                    .begin = in.offset,
-                                    .end = in.offset + total,
-                                    .align = static_cast<uint32_t>(total),
-                                    .writes = in.op == Op::kStore});
+          access_groups_.push_back(
+              {.leader = pc,
+               .members = 1,
+               .begin = in.offset,
+               .end = in.offset + total,
+               .align = static_cast<uint32_t>(total),
+               .stored = in.op == Op::kStore ? static_cast<uint32_t>(total) : 0,
+               .reads = in.op == Op::kLoad});
         }
       }
       ForEachTouch(in, function_.list, true, [&](Operand operand, Touch touch) {
@@ -185,15 +195,18 @@ void CodeGenerator::EmitAccess() {
   }
   BasicBlock* fast = NewBlock("fast");
   const uint32_t total = uint32_t{in.bytes} * in.width;
-  HandlerCall call{
-      .begin = in.offset, .bytes = total, .align = total, .writes = in.op == Op::kStore};
+  HandlerCall call{.begin = in.offset,
+                   .bytes = total,
+                   .align = total,
+                   .stored = in.op == Op::kStore ? total : 0,
+                   .reads = in.op == Op::kLoad};
   const int32_t number = access_group_of_[pc_];
   llvm::Value* delta = nullptr;
-  uint32_t screened_site = ~0u;
+  uint32_t site = ~0u;
   Value address;
   if (number < 0 || access_groups_[static_cast<size_t>(number)].members == 1) {
     delta = EmitCheck(call, bits, fast, slow);
-    screened_site = call.site;
+    site = call.site;
   } else {
     const AccessGroup& group = access_groups_[static_cast<size_t>(number)];
     llvm::Type* i64 = builder_.getInt64Ty();
@@ -202,7 +215,8 @@ void CodeGenerator::EmitAccess() {
       call.begin = group.begin;
       call.bytes = static_cast<uint64_t>(group.end - group.begin);
       call.align = group.align;
-      call.writes = group.writes;
+      call.stored = group.stored;
+      call.reads = group.reads;
       call.find_only = true;
       it->second = {MaskedAddress(group.begin, bits), Slot(i64)};
       delta = EmitCheck(call, bits, fast, slow);
@@ -213,7 +227,7 @@ void CodeGenerator::EmitAccess() {
       builder_.SetInsertPoint(fast);
       delta = builder_.CreateLoad(i64, it->second.delta);
     }
-    screened_site = it->second.site;
+    site = it->second.site;
     // The check has shown that nothing wraps.
     address = it->second.begin;
     for (llvm::Value*& part : address.part) {
@@ -222,11 +236,11 @@ void CodeGenerator::EmitAccess() {
   }
   if (delta != nullptr) {
     if (address.part.empty()) address = MaskedAddress(in.offset, bits);
-    EmitScreen(address, screened_site, bits);
+    EmitScreen(address, site, bits);
     if (in.op == Op::kLoad) {
       EmitLoad(address, delta, bits);
     } else {
-      EmitStore(address, delta, bits);
+      EmitStore(address, delta, bits, site);
     }
     builder_.CreateBr(after);
   } else {
@@ -306,15 +320,8 @@ llvm::Value* CodeGenerator::EmitCheck(HandlerCall& call, llvm::Value* bits, Basi
   }
   call.site = sites_++;
   call.room = static_cast<uint64_t>(std::abs(Spread(address))) + bytes;
-  llvm::Value* site = builder_.CreateConstGEP1_64(
-      builder_.getInt8Ty(), BlockField(offsetof(BlockContext, sites), builder_.getPtrTy()),
-      sizeof(Site) * call.site);
-  const auto field = [&](size_t offset) {
-    return builder_.CreateLoad(i64,
-                               builder_.CreateConstGEP1_64(builder_.getInt8Ty(), site, offset));
-  };
-  llvm::Value* low = field(offsetof(Site, low));
-  llvm::Value* limit = field(offsetof(Site, limit));
+  llvm::Value* low = SiteField(call.site, offsetof(Site, low), i64);
+  llvm::Value* limit = SiteField(call.site, offsetof(Site, limit), i64);
   if (bits != nullptr && address.shape.affine()) {
     // The site has room for all lanes; fewer need less.
     const auto most = static_cast<uint64_t>(std::abs(Spread(address)));
@@ -327,7 +334,13 @@ llvm::Value* CodeGenerator::EmitCheck(HandlerCall& call, llvm::Value* bits, Basi
   });
   Cold(builder_.CreateNot(builder_.CreateAnd(inside, aligned())), slow, fast);
   builder_.SetInsertPoint(fast);
-  return field(offsetof(Site, delta));
+  return SiteField(call.site, offsetof(Site, delta), i64);
+}
+
+llvm::Value* CodeGenerator::SiteField(uint32_t site, size_t offset, llvm::Type* type) {
+  llvm::Value* sites = BlockField(offsetof(BlockContext, sites), builder_.getPtrTy());
+  return builder_.CreateLoad(
+      type, builder_.CreateConstGEP1_64(builder_.getInt8Ty(), sites, sizeof(Site) * site + offset));
 }
 
 llvm::Value* CodeGenerator::AllLanes() {
@@ -422,7 +435,39 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Val
   }
 }
 
-void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits) {
+// Where the site says so, and all rows are whole cache lines, past the caches.
+void CodeGenerator::StoreRows(llvm::ArrayRef<llvm::Value*> rows, llvm::ArrayRef<llvm::Value*> hosts,
+                              uint32_t site) {
+  const auto store = [&](llvm::Align align, llvm::MDNode* nontemporal) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      builder_
+          .CreateAlignedStore(rows[i], builder_.CreateIntToPtr(hosts[i], builder_.getPtrTy()),
+                              align)
+          ->setMetadata(llvm::LLVMContext::MD_nontemporal, nontemporal);
+    }
+  };
+  const llvm::Align align(in_->bytes);
+  const unsigned row_bytes = group_lanes_ * in_->width * in_->bytes;
+  if (!request_.streams || site == ~0u || row_bytes % kCacheLine != 0) return store(align, nullptr);
+  llvm::Value* odd = SiteField(site, offsetof(Site, cached), builder_.getInt64Ty());
+  for (llvm::Value* host : hosts) odd = builder_.CreateOr(odd, host);
+  odd = builder_.CreateAnd(odd, builder_.getInt64(kCacheLine - 1));
+  BasicBlock* past = NewBlock("past_caches");
+  BasicBlock* cached = NewBlock("cached");
+  BasicBlock* stored = NewBlock("stored");
+  builder_.CreateCondBr(builder_.CreateICmpEQ(odd, builder_.getInt64(0)), past, cached);
+  builder_.SetInsertPoint(past);
+  store(llvm::Align(kCacheLine),
+        llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+  builder_.CreateBr(stored);
+  builder_.SetInsertPoint(cached);
+  store(align, nullptr);
+  builder_.CreateBr(stored);
+  builder_.SetInsertPoint(stored);
+}
+
+void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits,
+                              uint32_t site) {
   const Instruction& in = *in_;
   llvm::Type* memory = builder_.getIntNTy(8u * in.bytes);
   const llvm::Align align(in.bytes);
@@ -454,6 +499,8 @@ void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta, llvm::Va
     return;
   }
   if (Contiguous(address)) {
+    llvm::SmallVector<llvm::Value*, 4> rows;
+    llvm::SmallVector<llvm::Value*, 4> hosts;
     for (size_t g = 0; g < address.part.size(); ++g) {
       llvm::SmallVector<llvm::Value*, 4> columns;
       for (unsigned e = 0; e < width; ++e) {
@@ -478,12 +525,14 @@ void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta, llvm::Va
         }
         row = builder_.CreateShuffleVector(row, woven);
       }
-      if (mask == nullptr) {
-        builder_.CreateAlignedStore(row, Host(address.part[g], delta), align);
-      } else {
+      if (mask != nullptr) {
         builder_.CreateMaskedStore(row, Host(address.part[g], delta), align, Repeat(mask, width));
+        continue;
       }
+      rows.push_back(row);
+      hosts.push_back(builder_.CreateAdd(address.part[g], delta));
     }
+    if (mask == nullptr) StoreRows(rows, hosts, site);
     return;
   }
   llvm::Value* lanes = Expand(address);

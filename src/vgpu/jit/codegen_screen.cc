@@ -53,10 +53,7 @@ void CodeGenerator::EmitScreen(const Value& address, uint32_t site, llvm::Value*
   BasicBlock* after = NewBlock("screened");
   llvm::Value* region = llvm::ConstantPointerNull::get(builder_.getPtrTy());
   if (!shared) {
-    region = builder_.CreateLoad(
-        pointer, builder_.CreateConstGEP1_64(builder_.getInt8Ty(),
-                                             BlockField(offsetof(BlockContext, sites), pointer),
-                                             sizeof(Site) * site + offsetof(Site, screen)));
+    region = SiteField(site, offsetof(Site, screen), pointer);
     BasicBlock* look = NewBlock("look");
     builder_.CreateCondBr(builder_.CreateIsNull(region), after, look);
     builder_.SetInsertPoint(look);

@@ -1,0 +1,60 @@
+#include "vgpu/streaming.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace kernelsmith::vgpu {
+
+bool MayStream(const LaunchState& launch) {
+#if defined(__x86_64__)
+  // The screen's own work for each access costs more than the store.
+  if (launch.screen != nullptr) return false;
+  for (const auto& function : launch.kernel->functions) {
+    for (const CallSite& site : function->calls) {
+      if (site.system != 0 || site.callee == nullptr) return false;
+    }
+    for (const Instruction& in : function->code) {
+      if (in.waits || in.is_volatile || in.op == Op::kFence) return false;
+    }
+  }
+  return true;
+#else
+  static_cast<void>(launch);
+  return false;
+#endif
+}
+
+void FinishStreaming() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+uint64_t StreamedFrom() {
+  if (const char* text = std::getenv("KERNELSMITH_STREAM_BYTES")) {
+    return std::strtoull(text, nullptr, 10);
+  }
+  // Where the system does not say: larger than most processors have.
+  constexpr uint64_t kUnknown = 64 << 20;
+  static const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return cache > 0 ? static_cast<uint64_t>(cache) : kUnknown;
+}
+
+void Streaming::OnSite(std::span<jit::Site> sites, const jit::HandlerCall& call,
+                       const MemoryWindow& window) {
+  if (window.high - window.low < least_bytes_) return;
+  if (call.reads && read_.insert(window.low).second) {
+    for (jit::Site& site : sites) {
+      if (site.low == window.low) site.cached = 1;
+    }
+  }
+  const bool enough = call.stored != 0 && threads_ * call.stored >= least_bytes_;
+  if (enough && !read_.contains(window.low)) sites[call.site].cached = 0;
+}
+
+}  // namespace kernelsmith::vgpu
