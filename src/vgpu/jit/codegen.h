@@ -197,6 +197,8 @@ class CodeGenerator {
   // `bits`: the lanes that access; null: all. `site`: its number, or ~0.
   void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits, uint32_t site);
+  // Before a load of a whole row by all lanes, from this address of the host.
+  void ReadAhead(llvm::Value* host);
   // Whole rows, one at each of the host's addresses.
   void StoreRows(llvm::ArrayRef<llvm::Value*> rows, llvm::ArrayRef<llvm::Value*> hosts,
                  uint32_t site);

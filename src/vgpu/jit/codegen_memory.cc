@@ -18,6 +18,18 @@ namespace {
 // Of every x86-64 processor.
 constexpr unsigned kCacheLine = 64;
 
+// Warps that one of them reads ahead for: a kilobyte of 32-bit words.
+constexpr uint32_t kAheadWarps = 8;
+
+bool InLoop(const Analysis& analysis, uint32_t block) {
+  for (uint32_t b = block; b < analysis.blocks().size(); ++b) {
+    const std::vector<uint32_t>& next = analysis.blocks()[b].next;
+    if (std::any_of(next.begin(), next.end(), [&](uint32_t to) { return to <= block; }))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void CodeGenerator::FindAccessGroups() {
@@ -355,6 +367,34 @@ llvm::Value* CodeGenerator::Repeat(llvm::Value* mask, unsigned times) {
   return builder_.CreateShuffleVector(mask, lanes);
 }
 
+// The warps of a block run one after the other: in a loop over a row the first one would go through
+// all of it and take only its part of each kilobyte, too little for the processor's own
+// prefetching. It asks for the next warps' parts as well, into the second-level cache: the first
+// level has too few places for what is under way. In blocks of one dimension the parts lie side by
+// side, or it asks for something useless.
+void CodeGenerator::ReadAhead(llvm::Value* host) {
+  const Instruction& in = *in_;
+  const auto warps = static_cast<uint32_t>(request_.block.Count() / kLanes);
+  if (request_.block.Count() != request_.block.x || warps < 2) return;
+  if (in.space == MemorySpace::kShared || !InLoop(analysis_, analysis_.block_of(pc_))) return;
+  llvm::Type* i32 = builder_.getInt32Ty();
+  llvm::Value* turn = builder_.CreateAnd(WarpField(offsetof(WarpContext, warp_index), i32),
+                                         builder_.getInt32(kAheadWarps - 1));
+  BasicBlock* ahead = NewBlock("ahead");
+  BasicBlock* load = NewBlock("load");
+  builder_.CreateCondBr(builder_.CreateICmpEQ(turn, builder_.getInt32(0)), ahead, load);
+  builder_.SetInsertPoint(ahead);
+  const unsigned row = kLanes * in.width * in.bytes;
+  for (unsigned at = row; at < row * std::min(warps, kAheadWarps); at += kCacheLine) {
+    // Of data that is read, into the second level.
+    builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
+                             {builder_.CreateConstGEP1_64(builder_.getInt8Ty(), host, at),
+                              builder_.getInt32(0), builder_.getInt32(2), builder_.getInt32(1)});
+  }
+  builder_.CreateBr(load);
+  builder_.SetInsertPoint(load);
+}
+
 void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits) {
   const Instruction& in = *in_;
   llvm::Type* memory = builder_.getIntNTy(8u * in.bytes);
@@ -404,7 +444,9 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Val
     for (llvm::Value* a : address.part) {
       llvm::Type* row = VectorOf(memory, group_lanes_ * width);
       if (mask == nullptr) {
-        rows.push_back(builder_.CreateAlignedLoad(row, Host(a, delta), align));
+        llvm::Value* host = Host(a, delta);
+        ReadAhead(host);
+        rows.push_back(builder_.CreateAlignedLoad(row, host, align));
       } else {
         rows.push_back(builder_.CreateMaskedLoad(row, Host(a, delta), align, Repeat(mask, width)));
       }
