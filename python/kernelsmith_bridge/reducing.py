@@ -142,10 +142,11 @@ def reduce(request, stage):
     stuck = set()
     for _ in range(MOST_STEPS):
         open_sizes = [old for old in sizes if old not in stuck and sizes[old] > 1]
-        if work > target and not open_sizes and sides is None and len(_apart(sizes, request, stage)) > len(sizes):
-            sizes = _apart(sizes, request, stage)
-            stuck = set()
-            continue
+        if work > target and not open_sizes and sides is None:
+            apart = _apart(sizes, request, stage)
+            if len(apart) > len(sizes):
+                sizes, stuck = apart, set()
+                continue
         if work <= target or not open_sizes:
             break
         old = _next(sizes, open_sizes, shapes, request.get("keep"))

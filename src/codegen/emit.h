@@ -72,6 +72,8 @@ class KernelWriter {
     Line(text);
   }
 
+  // A loop over 0 .. count - 1 that the compiler unrolls.
+  void OpenUnrolled(const std::string& variable, int64_t count, int64_t step = 1);
   // After Close("} else {").
   void Indent() {
     ++depth_;

@@ -112,15 +112,10 @@ class AttentionEmitter {
     WriteThreads(out_, Layout());
     out_.Line(fmt::format("float {}[{}][{}] = {{}};", sums_, rows_each_, columns_each_));
     out_.Line(fmt::format("float {}[{}], {}[{}];", largest_, rows_each_, total_, rows_each_));
-    Unrolled(i_, rows_each_);
+    out_.OpenUnrolled(i_, rows_each_);
     out_.Line(fmt::format("{}[{}] = -INFINITY;", largest_, i_));
     out_.Line(fmt::format("{}[{}] = 0.0f;", total_, i_));
     out_.Close();
-  }
-
-  void Unrolled(const std::string& variable, int64_t count) {
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", variable, count));
   }
 
   // A comparison that is false for all keys from some on, and for all of them earlier in earlier
@@ -211,30 +206,12 @@ class AttentionEmitter {
   // target[i][j] += a(row i) · b(column j), over one slice.
   void Multiply(const std::string& target, const std::string& left, const std::string& first,
                 const std::string& right, int64_t each) {
-    Unrolled(k_, tile_k_);
-    out_.Line(fmt::format("float {}[{}], {}[{}];", a_, rows_each_, b_, each));
-    out_.Line("#pragma unroll");
-    out_.Line(
-        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}{5}][{6} * {1} + {0}];",
-                    i_, rows_each_, a_, left, first, k_, ty_));
-    out_.Line("#pragma unroll");
-    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5}];", j_, each,
-                          b_, right, k_, Place(each)));
-    Unrolled(i_, rows_each_);
-    out_.Line("#pragma unroll");
-    out_.Line(
-        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3}] * {5}[{0}];", j_,
-                    each, target, i_, a_, b_));
-    out_.Close();
-    out_.Close();
+    WriteProduct(out_, {"float", target, k_, tile_k_, a_, b_, i_, j_, ty_, rows_each_, each,
+                        fmt::format("{}[{}{}]", left, first, k_), fmt::format("{}[{}]", right, k_),
+                        Place(each)});
   }
 
-  // Element j of a thread, in groups of four that lie side by side.
-  std::string Place(int64_t each) const {
-    constexpr int64_t kGroup = 4;
-    if (each <= kGroup) return fmt::format("{} * {} + {}", tx_, each, j_);
-    return fmt::format("{0} / {1} * {2} + {3} * {1} + {0} % {1}", j_, kGroup, kGroup * kLanes, tx_);
-  }
+  std::string Place(int64_t each) const { return GroupedPlace(j_, tx_, each, 4, kLanes); }
 
   void Scores() {
     out_.Line(fmt::format("float {}[{}][{}] = {{}};", scores_, rows_each_, keys_each_));
@@ -256,11 +233,11 @@ class AttentionEmitter {
     const std::string next = out_.Fresh("next"), shift = out_.Fresh("shift"),
                       scale = out_.Fresh("scale"), sum = out_.Fresh("sum"),
                       weight = out_.Fresh("weight");
-    Unrolled(i_, rows_each_);
+    out_.OpenUnrolled(i_, rows_each_);
     out_.Line(fmt::format("const {} {} = {} + {} * {} + {};", type, row, m0_, ty_, rows_each_, i_));
     out_.Decompose(rows_, row);
     out_.Line(fmt::format("float {} = {}[{}];", next, largest_, i_));
-    Unrolled(j_, keys_each_);
+    out_.OpenUnrolled(j_, keys_each_);
     out_.Line(fmt::format("const {} {} = {} + {};", type, key, n0_, Place(keys_each_)));
     out_.Name(key_.atom(), key);
     out_.Share({score_});
@@ -275,7 +252,7 @@ class AttentionEmitter {
     out_.Line(fmt::format("const float {} = expf({}[{}] - {});", scale, largest_, i_, shift));
     out_.Line(fmt::format("{}[{}] = {};", largest_, i_, next));
     out_.Line(fmt::format("float {} = 0.0f;", sum));
-    Unrolled(j_, keys_each_);
+    out_.OpenUnrolled(j_, keys_each_);
     out_.Line(
         fmt::format("const float {} = expf({}[{}][{}] - {});", weight, scores_, i_, j_, shift));
     out_.Line(fmt::format("{} += {};", sum, weight));
@@ -310,11 +287,11 @@ class AttentionEmitter {
   void Finish() {
     const std::string& type = context_.index_type;
     const std::string row = out_.Fresh("row"), col = out_.Fresh("col");
-    Unrolled(i_, rows_each_);
+    out_.OpenUnrolled(i_, rows_each_);
     out_.Line(fmt::format("const {} {} = {} + {} * {} + {};", type, row, m0_, ty_, rows_each_, i_));
     out_.Line(fmt::format("if ({} >= {}) break;", row, rows_text_));
     out_.Decompose(rows_, row);
-    Unrolled(j_, columns_each_);
+    out_.OpenUnrolled(j_, columns_each_);
     out_.Line(fmt::format("const {} {} = {} + {};", type, col, d0_, Place(columns_each_)));
     out_.Line(fmt::format("if ({} >= {}) break;", col, columns_text_));
     out_.Decompose(columns_, col);

@@ -62,7 +62,9 @@ class ContractionEmitter {
     if (tensor_) {
       MultiplyTensor();
     } else {
-      Multiply(value_type);
+      WriteProduct(out_, {value_type, sums_, k_, tile_k_, a_, b_, i_, j_, ty_, thread_m_, thread_n_,
+                          fmt::format("{}[{}]", left_tile_, k_),
+                          fmt::format("{}[{}]", right_tile_, k_), Column()});
     }
     out_.Close();
     if (tensor_) {
@@ -193,25 +195,21 @@ class ContractionEmitter {
 
   // Body of loops over the squares of a warp.
   void EachSquare(const std::function<void()>& body) {
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, warp_m_ / 16));
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", j_, warp_n_ / 16));
+    out_.OpenUnrolled(i_, warp_m_ / 16);
+    out_.OpenUnrolled(j_, warp_n_ / 16);
     body();
     out_.Close();
     out_.Close();
   }
 
   void MultiplyTensor() {
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; {0} += 16) {{", k_, tile_k_));
+    out_.OpenUnrolled(k_, tile_k_, 16);
     const auto load = [&](const std::string& name, const char* matrix, const char* layout,
                           const std::string& index, int64_t count, const std::string& tile,
                           const std::string& first, int64_t width) {
       out_.Line(fmt::format("wmma::fragment<wmma::{}, 16, 16, 16, {}, wmma::{}> {}[{}];", matrix,
                             element_type_, layout, name, count));
-      out_.Line("#pragma unroll");
-      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", index, count));
+      out_.OpenUnrolled(index, count);
       out_.Line(fmt::format("wmma::load_matrix_sync({}[{}], &{}[{}][{} + {} * 16], {});", name,
                             index, tile, k_, first, index, width));
       out_.Close();
@@ -249,27 +247,6 @@ class ContractionEmitter {
       out_.Close();
       out_.Line("__syncwarp();");
     });
-  }
-
-  void Multiply(const std::string& value_type) {
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", k_, tile_k_));
-    out_.Line(fmt::format("{} {}[{}], {}[{}];", value_type, a_, thread_m_, b_, thread_n_));
-    out_.Line("#pragma unroll");
-    out_.Line(
-        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5} * {1} + {0}];", i_,
-                    thread_m_, a_, left_tile_, k_, ty_));
-    out_.Line("#pragma unroll");
-    out_.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}][{5}];", j_,
-                          thread_n_, b_, right_tile_, k_, Column()));
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, thread_m_));
-    out_.Line("#pragma unroll");
-    out_.Line(
-        fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3}] * {5}[{0}];", j_,
-                    thread_n_, sums_, i_, a_, b_));
-    out_.Close();
-    out_.Close();
   }
 
   // One factor, and how its slices get into shared memory: neighbouring threads read neighbouring
@@ -511,12 +488,10 @@ class ContractionEmitter {
       out_.Decompose(depth_, depth);
     }
     if (side.turns > 1) {
-      out_.Line("#pragma unroll");
-      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", e_, side.turns));
+      out_.OpenUnrolled(e_, side.turns);
     }
     if (each) {
-      out_.Line("#pragma unroll");
-      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", c, side.width));
+      out_.OpenUnrolled(c, side.width);
     }
     std::string here = at;
     if (side.at.empty() || !x_part.empty()) {
@@ -601,8 +576,7 @@ class ContractionEmitter {
       return Variable(out_.Converted(load.buffer, fmt::format("{}.items[{}]", at->second, c)),
                       load.dtype);
     });
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", c, side.width));
+    out_.OpenUnrolled(c, side.width);
     out_.Share({element});
     // A plain load where tensor cores get it.
     const std::string text =
@@ -619,8 +593,7 @@ class ContractionEmitter {
     const bool some = side.groups < threads_;
     if (some) out_.Open(fmt::format("if (threadIdx.x < {}) {{", side.groups));
     if (side.turns > 1) {
-      out_.Line("#pragma unroll");
-      out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", e_, side.turns));
+      out_.OpenUnrolled(e_, side.turns);
     }
     const std::string slot = side.turns == 1 ? "" : fmt::format("{} * {} + ", e_, side.width);
     if (side.width == 1) {
@@ -638,25 +611,16 @@ class ContractionEmitter {
     if (some) out_.Close();
   }
 
-  // Column j of a thread: in groups that lie side by side, so that one load brings a group and a
-  // warp's stores are contiguous.
-  std::string Column() const {
-    if (group_ == 1) return fmt::format("{} + {} * {}", tx_, j_, threads_n_);
-    if (group_ == thread_n_) return fmt::format("{} * {} + {}", tx_, group_, j_);
-    return fmt::format("{0} / {1} * {2} + {3} * {1} + {0} % {1}", j_, group_, group_ * threads_n_,
-                       tx_);
-  }
+  std::string Column() const { return GroupedPlace(j_, tx_, thread_n_, group_, threads_n_); }
 
   void Finish() {
     const std::string& type = context_.index_type;
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", i_, thread_m_));
+    out_.OpenUnrolled(i_, thread_m_);
     const std::string m = out_.Fresh("row"), n = out_.Fresh("col");
     out_.Line(fmt::format("const {} {} = {} + {} * {} + {};", type, m, m0_, ty_, thread_m_, i_));
     out_.Line(fmt::format("if ({} >= {}) break;", m, rows_text_));
     out_.Decompose(rows_, m);
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", j_, thread_n_));
+    out_.OpenUnrolled(j_, thread_n_);
     out_.Line(fmt::format("const {} {} = {} + {};", type, n, n0_, Column()));
     out_.Line(fmt::format("if ({} >= {}) break;", n, columns_text_));
     out_.Decompose(columns_, n);

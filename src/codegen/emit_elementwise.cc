@@ -117,8 +117,7 @@ KernelText EmitElementwise(EmitContext& context, const Kernel& kernel) {
     const std::string first = out.Fresh("first");
     out.Line(fmt::format("const {} {} = blockIdx.x * {}({}) + threadIdx.x;", type, first, type,
                          threads * items));
-    out.Line("#pragma unroll");
-    out.Open(fmt::format("for (int item = 0; item < {}; ++item) {{", items));
+    out.OpenUnrolled("item", items);
     out.Line(fmt::format("const {} {} = {} + item * {};", type, position, first, threads));
     out.Line(fmt::format("if ({} >= {}) return;", position, total));
   }

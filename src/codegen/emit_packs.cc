@@ -110,8 +110,7 @@ std::vector<PackedValue> PackLoop::Begin(const std::vector<PackedValue>& values,
     out_.Close("} else {");
     out_.Indent();
     // Beyond the end the last element again: it is not used.
-    out_.Line("#pragma unroll");
-    out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", element_, width_));
+    out_.OpenUnrolled(element_, width_);
     for (const Loaded& each : loaded) {
       out_.Line(fmt::format("{0}.items[{1}] = ({2})[min({1}, {3} - 1)];", each.pack, element_,
                             each.begin, count_));
@@ -119,8 +118,7 @@ std::vector<PackedValue> PackLoop::Begin(const std::vector<PackedValue>& values,
     out_.Close();
     out_.Close();
   }
-  out_.Line("#pragma unroll");
-  out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", element_, width_));
+  out_.OpenUnrolled(element_, width_);
   position_ = out_.Fresh("at");
   if (scattered) {
     out_.Line(fmt::format("const {} {} = {} + min({}, {} - 1);", type, position_, first, element_,
@@ -162,8 +160,7 @@ void PackLoop::End() {
   }
   out_.Close("} else {");
   out_.Indent();
-  out_.Line("#pragma unroll");
-  out_.Open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", element_, width_));
+  out_.OpenUnrolled(element_, width_);
   for (size_t i = 0; i < stored_.size(); ++i) {
     out_.Line(fmt::format("if ({}) ({})[{}] = {}.items[{}];", Exists(), begins[i], element_,
                           stored_[i].pack, element_));

@@ -71,6 +71,31 @@ void StoreResults(KernelWriter& out, const Kernel& kernel, const TileResults& re
   }
 }
 
+std::string GroupedPlace(const std::string& j, const std::string& tx, int64_t each, int64_t group,
+                         int64_t threads) {
+  if (group == 1) return fmt::format("{} + {} * {}", tx, j, threads);
+  if (group >= each) return fmt::format("{} * {} + {}", tx, each, j);
+  return fmt::format("{0} / {1} * {2} + {3} * {1} + {0} % {1}", j, group, group * threads, tx);
+}
+
+void WriteProduct(KernelWriter& out, const SquareProduct& product) {
+  const auto& [type, sums, k, depth, a, b, i, j, ty, rows, columns, left, right, column] = product;
+  out.OpenUnrolled(k, depth);
+  out.Line(fmt::format("{} {}[{}], {}[{}];", type, a, rows, b, columns));
+  out.Line("#pragma unroll");
+  out.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4} * {1} + {0}];", i,
+                       rows, a, left, ty));
+  out.Line("#pragma unroll");
+  out.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4}];", j, columns, b,
+                       right, column));
+  out.OpenUnrolled(i, rows);
+  out.Line("#pragma unroll");
+  out.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{3}][{0}] += {4}[{3}] * {5}[{0}];",
+                       j, columns, sums, i, a, b));
+  out.Close();
+  out.Close();
+}
+
 void WriteOrigins(KernelWriter& out, const Tiles& tiles) {
   const std::string& type = out.context().index_type;
   const std::string tiles_n = out.Fresh("tiles_n"), tiles_m = out.Fresh("tiles_m");

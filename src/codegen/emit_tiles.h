@@ -41,6 +41,23 @@ struct Tiles {
   // Names in the kernel: where the tile begins, the thread's place in it.
   const std::string &m0, &n0, &tx, &ty;
 };
+// Element `j` of a thread's `each`: in groups that lie side by side, so that one load brings a
+// group and a warp's stores are contiguous. `tx` is one of `threads`.
+std::string GroupedPlace(const std::string& j, const std::string& tx, int64_t each, int64_t group,
+                         int64_t threads);
+
+// sums[i][j] += left(row i) * right(column j) over the depth of a slice, a square a thread.
+struct SquareProduct {
+  std::string type;
+  const std::string &sums, &k;
+  int64_t depth;
+  const std::string &a, &b, &i, &j, &ty;
+  int64_t rows, columns;    // of the square
+  std::string left, right;  // rows of the slices at k: "left[k0 + k]"
+  std::string column;       // GroupedPlace
+};
+void WriteProduct(KernelWriter& out, const SquareProduct& product);
+
 void WriteOrigins(KernelWriter& out, const Tiles& tiles);
 void WriteThreads(KernelWriter& out, const Tiles& tiles);
 KernelText FinishTiles(KernelWriter& out, const Kernel& kernel, const Tiles& tiles,

@@ -8,7 +8,6 @@
 
 #include "codegen/attention.h"
 #include "codegen/emit.h"
-#include "codegen/emit.h"
 #include "support/check.h"
 
 namespace kernelsmith::codegen {

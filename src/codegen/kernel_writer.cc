@@ -169,6 +169,12 @@ std::string KernelWriter::SizeParameter(const Int& size) {
   return name;
 }
 
+void KernelWriter::OpenUnrolled(const std::string& variable, int64_t count, int64_t step) {
+  Line("#pragma unroll");
+  Open(fmt::format("for (int {0} = 0; {0} < {1}; {2}) {{", variable, count,
+                   step == 1 ? "++" + variable : fmt::format("{} += {}", variable, step)));
+}
+
 std::string KernelWriter::Text(const Scalar& value) {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
     const auto at = scope->known.find(value->hash());

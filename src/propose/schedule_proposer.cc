@@ -40,6 +40,16 @@ bool HasGenes(const ArchivedCandidate& candidate) {
   return candidate.genes.is_object() && candidate.genes.contains("genes");
 }
 
+// As the archive has them: complete, or none.
+Schedule ArchivedGenes(const ArchivedCandidate& candidate) {
+  Schedule schedule;
+  if (HasGenes(candidate)) {
+    Result<Schedule> parsed = codegen::ParseSchedule(candidate.genes.dump(), "the archive");
+    if (parsed.ok()) schedule = *std::move(parsed);
+  }
+  return schedule;
+}
+
 bool IsKnown(const ProposalRequest& request, const std::string& source) {
   return request.known_sources != nullptr && request.known_sources->contains(Sha256(source));
 }
@@ -173,12 +183,7 @@ Schedule Complete(const ScheduleSpace& space, Schedule schedule) {
 }
 
 Schedule ScheduleOf(const ScheduleSpace& space, const ArchivedCandidate& candidate) {
-  Schedule schedule;
-  if (HasGenes(candidate)) {
-    Result<Schedule> parsed = codegen::ParseSchedule(candidate.genes.dump(), "the archive");
-    if (parsed.ok()) schedule = *std::move(parsed);
-  }
-  return Complete(space, std::move(schedule));
+  return Complete(space, ArchivedGenes(candidate));
 }
 
 std::string Difference(const Schedule& before, const Schedule& after) {
@@ -223,7 +228,9 @@ std::optional<GeneModel> MutateScheduleProposer::ModelOf(const ProposalRequest& 
   std::vector<GeneModel::Sample> samples;
   for (const ArchivedCandidate* each : request.timed) {
     if (!HasGenes(*each) && each->source != first) continue;
-    samples.push_back({ScheduleOf(space_, *each), *each->time_ns * 1e-9});
+    // To complete what is complete would write each of them once more.
+    samples.push_back(
+        {HasGenes(*each) ? ArchivedGenes(*each) : Complete(space_, {}), *each->time_ns * 1e-9});
   }
   if (samples.size() < kEnoughTimed) return std::nullopt;
   return GeneModel(samples);

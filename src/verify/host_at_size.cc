@@ -62,10 +62,7 @@ Status JudgeHostAt(Verification& verification, const TaskRequest& request, const
                       .message = fmt::format("at the timing shape {} nothing runs at all", shape)});
     return {};
   }
-  std::vector<std::string> fresh;
-  for (const std::string& kernel : KernelsOf(*traced.plan)) {
-    if (!judged.contains(kernel)) fresh.push_back(KernelName(kernel));
-  }
+  const std::vector<std::string> fresh = NewKernels(*traced.plan, judged);
   if (fresh.empty()) return {};
   verification.Add(VerdictKind::kInconclusive,
                    {.kind = "not_judged",

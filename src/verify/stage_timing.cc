@@ -406,10 +406,8 @@ Status JudgeLargest(Verification& verification, const std::vector<TaskRequest>& 
   const std::string shape = subject.request.configuration.name;
   Rng rng(verification.Secret(4002));
   const Part part = Choose(*traced.plan, verification.compiled.ptx, rng);
-  std::vector<std::string> fresh;
-  for (const std::string& kernel : KernelsOf(*traced.plan)) {
-    if (judged.insert(kernel).second) fresh.push_back(KernelName(kernel));
-  }
+  const std::vector<std::string> fresh = NewKernels(*traced.plan, judged);
+  judged.merge(KernelsOf(*traced.plan));
   const auto not_judged = [&](const std::string& what, const std::string& reason) {
     verification.Add(VerdictKind::kInconclusive,
                      {.kind = "not_judged",

@@ -104,6 +104,14 @@ std::set<std::string> KernelsOf(const Plan& plan) {
   return names;
 }
 
+std::vector<std::string> NewKernels(const Plan& plan, const std::set<std::string>& judged) {
+  std::vector<std::string> fresh;
+  for (const std::string& kernel : KernelsOf(plan)) {
+    if (!judged.contains(kernel)) fresh.push_back(KernelName(kernel));
+  }
+  return fresh;
+}
+
 std::vector<int64_t> IndexOf(size_t flat, const Shape& shape) {
   std::vector<int64_t> index(shape.size());
   for (size_t axis = shape.size(); axis-- > 0;) {

@@ -126,6 +126,8 @@ class Verification {
 std::string KernelName(const std::string& mangled);
 // The mangled names of all kernels that it launches.
 std::set<std::string> KernelsOf(const Plan& plan);
+// Those that are not among `judged`, as people write them.
+std::vector<std::string> NewKernels(const Plan& plan, const std::set<std::string>& judged);
 // What went wrong and in which thread; the line is the finding's own.
 std::string FaultText(const vgpu::Fault& fault);
 std::vector<int64_t> IndexOf(size_t flat, const Shape& shape);
