@@ -488,6 +488,7 @@ Result<std::string> EmitCandidate(const Model& model, const Schedule& schedule) 
   text += "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAException.h>\n";
   if (bfloat) text += "#include <cuda_bf16.h>\n";
   if (half) text += "#include <cuda_fp16.h>\n";
+  if (helpers.contains("CopyAsync")) text += "#include <cuda_pipeline_primitives.h>\n";
   if (helpers.contains("wmma")) text += "#include <mma.h>\n";
   text +=
       "#include <torch/extension.h>\n\n#include <climits>\n#include <cmath>\n#include "

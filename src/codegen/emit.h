@@ -72,8 +72,9 @@ class KernelWriter {
     Line(text);
   }
 
-  // A loop over 0 .. count - 1 that the compiler unrolls.
-  void OpenUnrolled(const std::string& variable, int64_t count, int64_t step = 1);
+  // A loop over 0 .. count - 1 that the compiler unrolls, as a whole or `rounds` at a time.
+  void OpenUnrolled(const std::string& variable, int64_t count, int64_t step = 1,
+                    int64_t rounds = 0);
   // After Close("} else {").
   void Indent() {
     ++depth_;

@@ -62,6 +62,7 @@ class AttentionEmitter {
                               : columns <= 64 ? 64
                                               : 128);
     tile_k_ = context_.Choose(gene + ".tile_k", {8, 16}, 16);
+    unroll_ = context_.Choose(gene + ".unroll", {0, 2, 4, 8}, 0);
     rows_each_ = context_.Choose(gene + ".thread_m", {2, 4, 8}, tile_m_ >= 64 ? 8 : 4);
     // What a schedule asks for is bent to fit: shared memory, and at least a warp.
     while (SharedBytes() > kSharedBytes) (tile_n_ > 16 ? tile_n_ : tile_m_) /= 2;
@@ -206,9 +207,9 @@ class AttentionEmitter {
   // target[i][j] += a(row i) · b(column j), over one slice.
   void Multiply(const std::string& target, const std::string& left, const std::string& first,
                 const std::string& right, int64_t each) {
-    WriteProduct(out_, {"float", target, k_, tile_k_, a_, b_, i_, j_, ty_, rows_each_, each,
-                        fmt::format("{}[{}{}]", left, first, k_), fmt::format("{}[{}]", right, k_),
-                        Place(each)});
+    WriteProduct(out_, {"float", target, k_, tile_k_, unroll_, a_, b_, i_, j_, ty_, rows_each_,
+                        each, fmt::format("{}[{}{}]", left, first, k_),
+                        fmt::format("{}[{}]", right, k_), Place(each)});
   }
 
   std::string Place(int64_t each) const { return GroupedPlace(j_, tx_, each, 4, kLanes); }
@@ -314,6 +315,7 @@ class AttentionEmitter {
   Scalar left_, right_, values_, score_;
   TileResults results_;
   int64_t tile_m_ = 64, tile_n_ = 64, tile_d_ = 64, tile_k_ = 16, threads_ = 128;
+  int64_t unroll_ = 0;  // steps of a slice that are written out at a time; 0: all
   int64_t rows_each_ = 8, keys_each_ = 4, columns_each_ = 4;  // of a thread
   std::string rows_text_, columns_text_, keys_text_, depth_text_;
   // Names in the kernel.

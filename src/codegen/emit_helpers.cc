@@ -192,6 +192,13 @@ const std::vector<Helper>& Helpers() {
        "__device__ bool IsAligned(const T* from) {\n"
        "  return reinterpret_cast<uintptr_t>(from) % sizeof(Pack<T, kCount>) == 0;\n"
        "}\n"},
+      {"CopyAsync",
+       {},
+       "// Begins a copy of neighbours into shared memory, past the registers.\n"
+       "template <int kCount, typename T>\n"
+       "__device__ void CopyAsync(T* to, const T* from) {\n"
+       "  __pipeline_memcpy_async(to, from, kCount * sizeof(T));\n"
+       "}\n"},
       {"AtomicAddLong",
        {},
        "__device__ void AtomicAddLong(int64_t* at, int64_t value) {\n"

@@ -218,6 +218,7 @@ class RowsEmitter {
     int64_t threads = 64;
     while (threads < wanted) threads *= 2;
     threads_ = context_.Choose(kernel_.gene + ".threads", {32, 64, 128, 256, 512, 1024}, threads);
+    unroll_ = context_.Choose(kernel_.gene + ".unroll", {0, 1, 2, 4, 8}, 0);
   }
 
   // Values of phases that share a loop, over the columns of the first of them.
@@ -359,6 +360,7 @@ class RowsEmitter {
     }
     Int count(1);
     for (const Int& axis : columns) count = count * axis.atom()->extent;
+    if (unroll_ > 0) out_.Line(fmt::format("#pragma unroll {}", unroll_));
     out_.Open(fmt::format("for ({} {} = {}; {} < {}; {}) {{", context_.index_type, column,
                           FirstColumn(), column, out_.Text(count),
                           Step() == 1 ? "++" + column : fmt::format("{} += {}", column, Step())));
@@ -479,6 +481,7 @@ class RowsEmitter {
   int workers_ = kBlock;
   int64_t threads_ = 256;
   int64_t vector_ = 1;  // neighbouring columns that a thread takes together
+  int64_t unroll_ = 0;  // rounds of a row's loop that are written out; 0: as the compiler thinks
 };
 
 }  // namespace

@@ -79,8 +79,9 @@ std::string GroupedPlace(const std::string& j, const std::string& tx, int64_t ea
 }
 
 void WriteProduct(KernelWriter& out, const SquareProduct& product) {
-  const auto& [type, sums, k, depth, a, b, i, j, ty, rows, columns, left, right, column] = product;
-  out.OpenUnrolled(k, depth);
+  const auto& [type, sums, k, depth, unroll, a, b, i, j, ty, rows, columns, left, right, column] =
+      product;
+  out.OpenUnrolled(k, depth, 1, unroll);
   out.Line(fmt::format("{} {}[{}], {}[{}];", type, a, rows, b, columns));
   out.Line("#pragma unroll");
   out.Line(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {2}[{0}] = {3}[{4} * {1} + {0}];", i,

@@ -50,7 +50,7 @@ std::string GroupedPlace(const std::string& j, const std::string& tx, int64_t ea
 struct SquareProduct {
   std::string type;
   const std::string &sums, &k;
-  int64_t depth;
+  int64_t depth, unroll;  // steps of the slice, and how many are written out at a time; 0: all
   const std::string &a, &b, &i, &j, &ty;
   int64_t rows, columns;    // of the square
   std::string left, right;  // rows of the slices at k: "left[k0 + k]"

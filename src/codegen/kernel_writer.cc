@@ -169,8 +169,10 @@ std::string KernelWriter::SizeParameter(const Int& size) {
   return name;
 }
 
-void KernelWriter::OpenUnrolled(const std::string& variable, int64_t count, int64_t step) {
-  Line("#pragma unroll");
+void KernelWriter::OpenUnrolled(const std::string& variable, int64_t count, int64_t step,
+                                int64_t rounds) {
+  const bool whole = rounds == 0 || rounds * step >= count;
+  Line(whole ? "#pragma unroll" : fmt::format("#pragma unroll {}", rounds));
   Open(fmt::format("for (int {0} = 0; {0} < {1}; {2}) {{", variable, count,
                    step == 1 ? "++" + variable : fmt::format("{} += {}", variable, step)));
 }

@@ -91,6 +91,38 @@ TEST(CounterObserver, VectorAdd) {
   EXPECT_EQ(Of(c, InstructionClass::kConstantMemory), 5 * 128u);
 }
 
+// Two groups of copies, of which the first is waited for after five instructions more.
+constexpr std::string_view kAsync = R"(
+.visible .entry k(.param .u64 a) {
+  .reg .b64 %d<4>; .reg .b32 %r<8>; .shared .align 16 .b8 s[1024];
+  ld.param.u64 %d1, [a];
+  mov.u32 %r1, %tid.x; mul.wide.u32 %d2, %r1, 16; add.u64 %d1, %d1, %d2;
+  mov.u32 %r2, s; shl.b32 %r3, %r1, 4; add.u32 %r2, %r2, %r3;
+  cp.async.cg.shared.global [%r2], [%d1], 16;
+  cp.async.commit_group;
+  cp.async.cg.shared.global [%r2 + 512], [%d1 + 512], 16;
+  cp.async.commit_group;
+  add.u32 %r4, %r1, 1; add.u32 %r4, %r4, %r1; add.u32 %r4, %r4, %r1;
+  cp.async.wait_group 1;
+  cp.async.commit_group;
+  cp.async.wait_all;
+  cp.async.wait_all;
+  ret;
+})";
+
+TEST(CounterObserver, AsynchronousCopiesAreWaitedForOnce) {
+  Counted counted(kAsync);
+  const uint64_t a = counted.gpu().Buffer(std::vector<float>(256, 1));
+  const LaunchCounters& c = counted.Run("k", {1, 1, 1}, {32, 1, 1}, {a});
+  // For the first group, and for the second; an empty one and what has arrived are no wait.
+  EXPECT_EQ(c.async_waits, 2u);
+  // Between: copy (and its addresses), commit, three sums, the wait; and three sums, wait, commit,
+  // wait.
+  EXPECT_GE(c.async_overlap, 6u + 6u);
+  EXPECT_LE(c.async_overlap, 10u + 6u);
+  EXPECT_EQ(c.global_waits, 0u);
+}
+
 TEST(CounterObserver, StridesAndMisalignment) {
   Counted counted(kStrided);
   const uint64_t a = counted.gpu().Buffer(std::vector<float>(32 * 32 + 1, 1));

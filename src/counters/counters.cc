@@ -25,18 +25,18 @@ double Ratio(uint64_t a, uint64_t b) {
 }  // namespace
 
 // Every plain field once, for both directions of JSON.
-#define KS_COUNTER_FIELDS                                                                         \
-  kernel, grid, block, blocks, watched_blocks, faulted, warp_instructions, lane_instructions,     \
-      code_instructions, issue_slots, branches, divergent_branches, barriers, global_waits,       \
-      shared_waits, warps, flops_fp32, flops_fp64, flops_fp16, flops_tensor, flops_tensor_tf32,   \
-      flops_tensor_8bit, special_operations, global_loads, global_stores, global_load_sectors,    \
-      global_store_sectors, global_load_bytes, global_store_bytes, unique_bytes,                  \
-      unique_read_bytes, unique_written_bytes, l1_sectors, l1_hits, l2_sectors, l2_hits,          \
-      dram_read_bytes, dram_written_bytes, atomics, atomic_lanes, atomic_addresses, atomic_turns, \
-      atomic_most_lanes, atomic_hottest_share, shared_requests, shared_wavefronts,                \
-      shared_ideal_wavefronts, shared_worst_way, shared_bytes_moved, shared_atomics,              \
-      shared_atomic_turns, local_requests, local_sectors, shared_bytes, registers,                \
-      registers_from_ptxas, spill_store_bytes, spill_load_bytes, resident_blocks, occupancy,      \
+#define KS_COUNTER_FIELDS                                                                          \
+  kernel, grid, block, blocks, watched_blocks, faulted, warp_instructions, lane_instructions,      \
+      code_instructions, issue_slots, branches, divergent_branches, barriers, global_waits,        \
+      shared_waits, async_waits, async_overlap, warps, flops_fp32, flops_fp64, flops_fp16,         \
+      flops_tensor, flops_tensor_tf32, flops_tensor_8bit, special_operations, global_loads,        \
+      global_stores, global_load_sectors, global_store_sectors, global_load_bytes,                 \
+      global_store_bytes, unique_bytes, unique_read_bytes, unique_written_bytes, l1_sectors,       \
+      l1_hits, l2_sectors, l2_hits, dram_read_bytes, dram_written_bytes, atomics, atomic_lanes,    \
+      atomic_addresses, atomic_turns, atomic_most_lanes, atomic_hottest_share, shared_requests,    \
+      shared_wavefronts, shared_ideal_wavefronts, shared_worst_way, shared_bytes_moved,            \
+      shared_atomics, shared_atomic_turns, local_requests, local_sectors, shared_bytes, registers, \
+      registers_from_ptxas, spill_store_bytes, spill_load_bytes, resident_blocks, occupancy,       \
       occupancy_limit
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LaunchCounters, KS_COUNTER_FIELDS)
 

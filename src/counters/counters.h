@@ -60,6 +60,10 @@ struct LaunchCounters {
   // Model: from what depends on what in the PTX.
   uint64_t global_waits = 0;
   uint64_t shared_waits = 0;  // and for local memory
+  // How often warps wait for a group of asynchronous copies, and the issue slots that they spent
+  // between sending the group and waiting for it.
+  uint64_t async_waits = 0;
+  uint64_t async_overlap = 0;
   uint64_t warps = 0;
 
   // ---- arithmetic, in operations of lanes; a fused multiply-add is two

@@ -135,6 +135,13 @@ std::string ToText(const LaunchCounters& c) {
                               static_cast<double>(c.shared_atomic_turns) /
                                   static_cast<double>(c.shared_atomics)));
   }
+  if (c.async_waits > 0) {
+    table.Row(
+        "copies",
+        fmt::format("{} waits for asynchronous ones, {:.0f} instructions behind them",
+                    Count(c.async_waits),
+                    static_cast<double>(c.async_overlap) / static_cast<double>(c.async_waits)));
+  }
   if (c.barriers > 0) {
     table.Row("barriers", fmt::format("{} arrivals of warps, {:.1f} a warp", Count(c.barriers),
                                       static_cast<double>(c.barriers) /

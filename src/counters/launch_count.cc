@@ -57,6 +57,7 @@ CounterObserver::Launch::Launch(const vgpu::LaunchInfo& info, const CounterOptio
       code.records.push_back({.facts = facts});
     }
     code_.push_back(std::move(code));
+    async_.Look(*function);
   }
   last_code_ = &code_.front();
   footprint_ = &scattered_;
@@ -107,6 +108,7 @@ void CounterObserver::Launch::BeginBlock(uint64_t number) {
   const bool near = std::binary_search(neighbours_.begin(), neighbours_.end(), number);
   footprint_ = near ? &run_ : &scattered_;
   footprint_->BeginBlock();
+  async_.BeginBlock();
   l1_.Clear();
 }
 
@@ -124,6 +126,7 @@ void CounterObserver::Launch::Execute(const vgpu::WarpView& warp, const Instruct
   Record& record = RecordOf(in);
   ++record.warps;
   ++instructions_;
+  if (async_.used()) async_.Execute(warp.warp_in_block(), in, record.facts.issue);
   record.lanes += static_cast<uint64_t>(std::popcount(mask));
   if (record.facts.conditional_branch) record.divergent += warp.active_lanes() != mask;
 }
@@ -296,6 +299,8 @@ void CounterObserver::Launch::SumRecords() {
   }
   counters.global_waits = static_cast<uint64_t>(std::llround(global_waits));
   counters.shared_waits = static_cast<uint64_t>(std::llround(shared_waits));
+  counters.async_waits = async_.waits();
+  counters.async_overlap = async_.overlap();
 }
 
 LaunchCounters CounterObserver::Launch::Finish(const vgpu::Fault* fault) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "counters/access_shape.h"
+#include "counters/async_waits.h"
 #include "counters/cache_model.h"
 #include "counters/classify.h"
 #include "counters/counter_observer.h"
@@ -74,6 +75,7 @@ struct CounterObserver::Launch {
   Gathered gathered_;
   std::vector<LaneAccess> lanes_;
   std::vector<uint64_t> sectors_;
+  AsyncWaits async_;
   // Lanes of atomics by address, as far as there is room.
   std::unordered_map<uint64_t, uint64_t> hot_;
 };

@@ -32,6 +32,8 @@ void CounterObserver::Launch::Scale(double factor) {
                           &counters.barriers,
                           &counters.global_waits,
                           &counters.shared_waits,
+                          &counters.async_waits,
+                          &counters.async_overlap,
                           &counters.flops_fp32,
                           &counters.flops_fp64,
                           &counters.flops_fp16,

@@ -204,10 +204,11 @@ class Model {
     const double load = l1 * GpuRates::kL1LatencyClocks / clock +
                         (1 - l1) * (l2 * rates_.l2_latency + (1 - l2) * rates_.dram_latency);
     const double waits = static_cast<double>(c_.global_waits) / warps;
+    const double copies = static_cast<double>(c_.async_waits) / warps;
     // Of four at a time, from L1.
     const double spill_waits = c_.spill_load_bytes / 4.0 / 4 * Repeats();
     const double seconds =
-        waits * load +
+        waits * load + AsyncSeconds(load, clock) / warps +
         (static_cast<double>(c_.shared_waits) / warps * GpuRates::kSharedLatencyClocks +
          spill_waits * GpuRates::kL1LatencyClocks +
          static_cast<double>(c_.barriers) / warps * kBarrierClocks +
@@ -216,9 +217,16 @@ class Model {
     const double rounds = std::max(1.0, blocks_on_busiest_ / resident_);
     Add("latency", seconds * rounds,
         fmt::format(
-            "{:.1f} waits for memory a warp, {:.0f} % occupancy (limited by {}), {:.1f} rounds "
+            "{:.1f} waits for memory a warp{}, {:.0f} % occupancy (limited by {}), {:.1f} rounds "
             "of blocks",
-            waits, 100 * c_.occupancy, c_.occupancy_limit, rounds));
+            waits, copies > 0 ? fmt::format(", {:.1f} for copies", copies) : "", 100 * c_.occupancy,
+            c_.occupancy_limit, rounds));
+  }
+
+  // Waits for asynchronous copies, less what the warps did while these were under way.
+  double AsyncSeconds(double load, double clock) const {
+    const double overlap = static_cast<double>(c_.async_overlap) * kDependentIssueClocks / clock;
+    return std::max(0.0, static_cast<double>(c_.async_waits) * load - overlap);
   }
 
   const LaunchCounters& c_;

@@ -73,6 +73,18 @@ TEST(EstimateLaunch, MoreOfAnythingTakesLonger) {
   }));
 }
 
+TEST(EstimateLaunch, CopiesThatArriveMeanwhileCostNoWait) {
+  LaunchCounters c = Copy();
+  c.global_waits = 0;
+  const double without = EstimateLaunch(c, DefaultGpuModel()).seconds;
+  c.async_waits = c.warps * 200;
+  const double at_once = EstimateLaunch(c, DefaultGpuModel()).seconds;
+  c.async_overlap = c.async_waits * 1000;
+  const double meanwhile = EstimateLaunch(c, DefaultGpuModel()).seconds;
+  EXPECT_GT(at_once, 1.3 * without);
+  EXPECT_DOUBLE_EQ(meanwhile, without);
+}
+
 TEST(EstimateLaunch, OneBlockLeavesTheGpuIdle) {
   LaunchCounters c = Copy();
   c.blocks = c.watched_blocks = 1;

@@ -76,6 +76,7 @@ Whole Of(const ArchivedCandidate& candidate) {
     whole.sum.warp_instructions += c.warp_instructions;
     whole.sum.issue_slots += c.issue_slots;
     whole.sum.global_waits += c.global_waits;
+    whole.sum.async_waits += c.async_waits;
     whole.sum.warps += c.warps;
     whole.sum.barriers += c.barriers;
     whole.sum.flops_fp32 += c.flops_fp32;
@@ -123,6 +124,8 @@ void AddRows(const Whole& a, const Whole& b, std::vector<Explanation::Row>& rows
   add("sectors a load request", a.sum.SectorsPerLoad(), b.sum.SectorsPerLoad(), number);
   add("waits for memory a warp", per(a.sum.global_waits, a.sum.warps),
       per(b.sum.global_waits, b.sum.warps), number);
+  add("waits for copies a warp", per(a.sum.async_waits, a.sum.warps),
+      per(b.sum.async_waits, b.sum.warps), number);
   add("shared memory passes", count(a.sum.shared_wavefronts), count(b.sum.shared_wavefronts),
       plain);
   add("bank conflicts (passes over ideal)", a.sum.BankConflictFactor(), b.sum.BankConflictFactor(),

@@ -3,8 +3,9 @@
 // estimated times. Only the watched blocks run: this is about time, results are not looked at.
 // NVCC: -std=c++17
 // RUN: %kernelsmith profile --watched-only --blocks 48 --seed 1 --json -o %t %x
-// RUN: %python %S/order.py %t 36 34
+// RUN: %python %S/order.py %t 37 35
 #include <cuda_fp16.h>
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 #include <mma.h>
 
@@ -535,6 +536,33 @@ __global__ void slow_barriers(const float* a, float* b) {
 }
 __global__ void fast_barriers(const float* a, float* b) { b[Index()] = Work(a[Index()], 256); }
 
+// Copies that arrive while the slice before is worked on, or are waited for at once.
+template <int kStages>
+__device__ void SumSlices(const float4* a, float* b) {
+  constexpr int kSlices = 64;
+  __shared__ float4 slices[kStages][kBlock];
+  const float4* from = a + blockIdx.x * kSlices * kBlock + threadIdx.x;
+  float sum = 0;
+  for (int slice = 1 - kStages; slice < kSlices; ++slice) {
+    const int next = slice + kStages - 1;
+    if (next < kSlices) {
+      __pipeline_memcpy_async(&slices[next % kStages][threadIdx.x], from + next * kBlock, sizeof(float4));
+    }
+    __pipeline_commit();
+    if (slice < 0) continue;
+    __pipeline_wait_prior(kStages - 1);
+    __syncthreads();
+    for (int i = 0; i < 16; ++i) {
+      const float4 v = slices[slice % kStages][(threadIdx.x + i) % kBlock];
+      sum += v.x * v.y + v.z * v.w;
+    }
+    __syncthreads();
+  }
+  b[blockIdx.x * kBlock + threadIdx.x] = sum;
+}
+__global__ void slow_stages(const float4* a, float* b) { SumSlices<1>(a, b); }
+__global__ void fast_stages(const float4* a, float* b) { SumSlices<2>(a, b); }
+
 #define PAIR(name, slow_shape, slow_arguments, fast_shape, fast_arguments) \
   slow_##name<<<UNPACK slow_shape>>> slow_arguments;                       \
   fast_##name<<<UNPACK fast_shape>>> fast_arguments;
@@ -593,6 +621,8 @@ int main() {
   PAIR(more_blocks, (1, 1024), (a, b), (4096, kBlock), (a, b))
   PAIR(fill_the_gpu, (16, kBlock), (a, b), (128, kBlock), (a, b))
   PAIR(loads_in_flight, (256, 128), (a, b), (256, 128), (a, b))
+  PAIR(stages, (32, kBlock), (reinterpret_cast<float4*>(a), b), (32, kBlock),
+       (reinterpret_cast<float4*>(a), b))
   PAIR(divergence, (4096, kBlock), (a, b), (4096, kBlock), (a, b))
   PAIR(precision, (4096, kBlock), (a, b), (4096, kBlock), (a, b))
   PAIR(division, (4096, kBlock), (ua, ub, 7), (4096, kBlock), (ua, ub, 3))
