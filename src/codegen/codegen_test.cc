@@ -116,6 +116,33 @@ TEST(CodegenTest, ScheduleChangesTheTextAndNothingElse) {
   EXPECT_EQ(*EmitCandidate(model, schedule), plain);
 }
 
+TEST(CodegenTest, StagesBringTheNextSlices) {
+  const Model model = LinearModel();
+  Schedule schedule;
+  std::string product;
+  for (const Gene& gene : GenesOf(model)) {
+    if (gene.name.ends_with(".stages")) product = gene.name.substr(0, gene.name.rfind('.'));
+  }
+  ASSERT_FALSE(product.empty());
+  schedule.genes[product + ".stages"] = 2;
+  // w lies in shared memory as it does in global memory, x does not.
+  const std::string copies = *EmitCandidate(model, schedule);
+  EXPECT_THAT(copies, HasSubstr("CopyAsync<4>(&right[into]"));
+  EXPECT_THAT(copies, HasSubstr("__pipeline_wait_prior(0);"));
+  EXPECT_THAT(copies, HasSubstr("left_next["));
+  schedule.genes[product + ".async"] = 2;
+  EXPECT_THAT(*EmitCandidate(model, schedule), HasSubstr("CopyAsync<1>(&left[into]"));
+  schedule.genes[product + ".async"] = 0;
+  const std::string registers = *EmitCandidate(model, schedule);
+  EXPECT_THAT(registers, HasSubstr("right_next["));
+  EXPECT_THAT(registers, Not(HasSubstr("pipeline")));
+  // What shared memory can't hold is bent to fit: 48 KiB without asking for more.
+  for (const char* gene : {".tile_m", ".tile_n"}) schedule.genes[product + gene] = 256;
+  schedule.genes[product + ".stages"] = 4;
+  schedule.genes[product + ".tile_k"] = 32;
+  EXPECT_THAT(*EmitCandidate(model, schedule), HasSubstr("float left[2][8][260]"));
+}
+
 TEST(CodegenTest, NothingIsSharedBetweenCalls) {
   EXPECT_EQ(*EmitCandidate(LinearModel()), *EmitCandidate(LinearModel()));
 }
@@ -225,6 +252,51 @@ TEST(GroupTest, AViewOfAProductIsItsEpilogue) {
       EXPECT_EQ(kernel.nests[0].axes[0], kernel.nests[1].axes[1] * rows + kernel.nests[1].axes[0]);
     }
   }
+}
+
+// sum[i] = Σ_j (x + y)², out = (x + y)·sum[i], and x + y is a result itself.
+TEST(GroupTest, ASumInFrontOfANormIsStoredByTheNorm) {
+  const Family family = LinearFamily();
+  const Int rows = Size("rows"), columns = Size("x_1");
+  Program program;
+  program.buffers = {{.name = "x", .kind = Buffer::Kind::kArgument, .shape = {rows, columns}},
+                     {.name = "y", .kind = Buffer::Kind::kArgument, .shape = {rows, columns}},
+                     {.name = "h", .kind = Buffer::Kind::kResult, .shape = {rows, columns}},
+                     {.name = "sum", .shape = {rows}},
+                     {.name = "out", .kind = Buffer::Kind::kResult, .shape = {rows, columns}}};
+  const auto added = [](const Int& i, const Int& j) {
+    return Load(0, {i, j}, DType::kFloat32) + Load(1, {i, j}, DType::kFloat32);
+  };
+  Nest h;
+  h.axes = {Axis("i", rows), Axis("j", columns)};
+  h.body = added(h.axes[0], h.axes[1]);
+  h.outputs = {2};
+  Nest sum;
+  sum.kind = Nest::Kind::kReduce;
+  sum.axes = {Axis("p", rows)};
+  sum.reduced = {Axis("k", columns)};
+  sum.body = Call("exp", {added(sum.axes[0], sum.reduced[0])});
+  sum.outputs = {3};
+  Nest out;
+  out.axes = {Axis("q", rows), Axis("r", columns)};
+  out.body = added(out.axes[0], out.axes[1]) * Load(3, {out.axes[0]}, DType::kFloat32);
+  out.outputs = {4};
+  program.nests = {h, sum, out};
+  program.results = {2, 4};
+  std::vector<Gene> genes;
+  ASSERT_EQ(Group(program, family, {}, &genes).size(), 1u);
+  EXPECT_EQ(genes.back().name, "h.beside");
+  Schedule apart;
+  apart.genes["h.beside"] = 0;
+  EXPECT_EQ(Group(program, family, apart).size(), 2u);
+  // Written over an argument it stays alone: other threads may still read that.
+  program.results = {4};
+  program.updates = {{0, 2}};
+  EXPECT_EQ(Group(program, family, {}).size(), 2u);
+  // So it does where the norm reads what it stores.
+  program.updates.clear();
+  program.nests[1].body = Load(2, {sum.axes[0], sum.reduced[0]}, DType::kFloat32);
+  EXPECT_EQ(Group(program, family, {}).size(), 2u);
 }
 
 TEST(ScheduleTest, ReadsWhatItWrites) {

@@ -49,6 +49,7 @@ class Grouper {
         PlaceAttention(at->second);
       }
     }
+    JoinMapsBesideRows();
     std::vector<Kernel> kernels;
     for (Kernel& kernel : kernels_) {
       if (!kernel.nests.empty()) kernels.push_back(std::move(kernel));
@@ -487,6 +488,58 @@ class Grouper {
       return true;
     }
     return false;
+  }
+
+  // Maps over the rows of a kernel that goes through the same memory anyway: the sum in front of a
+  // normalisation that is a result itself. Both are known only when all nests have their place.
+  void JoinMapsBesideRows() {
+    for (size_t i = 0; i < kernels_.size(); ++i) {
+      if (kernels_[i].kind != Kernel::Kind::kElementwise) continue;
+      for (size_t j = 0; j < kernels_.size() && !kernels_[i].nests.empty(); ++j) {
+        const auto map = MapBeside(kernels_[i], kernels_[j]);
+        std::set<size_t> seen, also;
+        if (!map || DependsOn(i, j, seen) || DependsOn(j, i, also)) continue;
+        const std::string gene = kernels_[i].gene + ".beside";
+        const bool chosen = schedule_.Get(gene, 1) != 0;
+        if (genes_) genes_->push_back({gene, {0, 1}, chosen ? 1 : 0});
+        if (!chosen) break;
+        for (Nest& nest : kernels_[i].nests) {
+          Replace(nest, *map);
+          kernels_[j].nests.push_back(std::move(nest));
+        }
+        kernels_[i].nests.clear();
+      }
+    }
+  }
+
+  // The axes of `maps` by those of a map in `rows` that has the same domain and reads some of the
+  // same memory.
+  std::optional<std::map<std::string, Int>> MapBeside(const Kernel& maps,
+                                                      const Kernel& rows) const {
+    if (rows.kind != Kernel::Kind::kRows) return std::nullopt;
+    std::set<BufferId> ours;
+    for (const Nest& nest : maps.nests) {
+      ours.merge(LoadedBy(nest));
+      // Only maps alone are written over an argument.
+      for (const auto& [target, source] : program_.updates) {
+        if (nest.outputs[0] == source) return std::nullopt;
+      }
+    }
+    for (const Nest& nest : rows.nests) {
+      if (nest.kind != Nest::Kind::kMap) continue;
+      const std::set<BufferId> theirs = LoadedBy(nest);
+      const std::vector<Int> axes = AxesIn(nest.axes);
+      if (axes.size() != maps.axes.size() || axes.size() == rows.axes.size()) continue;
+      if (std::none_of(ours.begin(), ours.end(), [&](BufferId id) { return theirs.contains(id); }))
+        continue;
+      std::map<std::string, Int> map;
+      for (size_t d = 0; d < axes.size(); ++d) {
+        if (Equal(axes[d].atom()->extent, maps.axes[d].atom()->extent))
+          map[maps.axes[d].atom()->key] = axes[d];
+      }
+      if (map.size() == axes.size()) return map;
+    }
+    return std::nullopt;
   }
 
   static bool HasTiles(const Kernel& kernel) {
