@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/judge_tools.h"
 #include "cli/translate_model.h"
+#include "support/diagnostic.h"
 #include "verify/first_look.h"
 #include "verify/verify.h"
 
@@ -59,6 +61,7 @@ class Command {
     translate.direction = direction;
     Translated result;
     KS_TRY(result.model, ModelOf(tools_.store(), task, translate));
+    if (!options_.suite) WarnOfIdleGenes(result.model);
     KS_TRY(result.source, codegen::EmitCandidate(result.model, schedule_));
     KS_RETURN_IF_ERROR(session_.files.Write(file, result.source));
     if (options_.no_verify) return result;
@@ -77,6 +80,26 @@ class Command {
   const codegen::Schedule& schedule() const { return schedule_; }
 
  private:
+  // What the schedule says and nothing listens to: a misspelt name, a value that is not offered.
+  void WarnOfIdleGenes(const codegen::Model& model) {
+    if (schedule_.genes.empty()) return;
+    std::map<std::string, codegen::Gene> genes;
+    for (const codegen::Gene& gene : codegen::GenesOf(model, schedule_)) genes[gene.name] = gene;
+    for (const auto& [name, value] : schedule_.genes) {
+      const auto at = genes.find(name);
+      if (at != genes.end() && at->second.value == value) continue;
+      const std::string why = at == genes.end()
+                                  ? fmt::format("there is no gene {} here (see --genes)", name)
+                                  : fmt::format("{} can't be {}: it is one of {}", name, value,
+                                                nlohmann::json(at->second.values).dump());
+      session_.err << FormatDiagnostic({.severity = Severity::kWarning,
+                                        .where = {.file = options_.schedule},
+                                        .message = why},
+                                       session_.ColorErr())
+                   << '\n';
+    }
+  }
+
   Session& session_;
   const Options& options_;
   JudgeTools tools_;
