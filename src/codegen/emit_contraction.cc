@@ -147,22 +147,20 @@ class ContractionEmitter {
         m * n * context_.family.LargestOf(Count(batch_)) >= (int64_t{1} << 22) ? 128 : 64;
     tile_m_ = context_.Choose(gene + ".tile_m", {16, 32, 64, 128, 256}, tile(m, most));
     tile_n_ = context_.Choose(gene + ".tile_n", {16, 32, 64, 128, 256}, tile(n, most));
-    slices_.tile_k = context_.Choose(gene + ".tile_k", {4, 8, 16, 32}, k <= 8 ? 8 : 16);
-    // Four keeps rows aligned for loads of four elements; one puts neighbouring k into different
-    // banks.
-    slices_.pad = context_.Choose(gene + ".pad", {0, 1, 4}, 4);
-    slices_.vectors = context_.Choose(gene + ".vector", {1, 4}, 4) > 1;
-    slices_.stages = context_.Choose(gene + ".stages", {1, 2, 3, 4}, 1);
-    if (slices_.stages > 1) slices_.copies = context_.Choose(gene + ".async", {0, 1, 2}, 1);
-    if (slices_.copies > 0 && slices_.pad == 1) slices_.pad = 4;  // copies are aligned
-    unroll_ = context_.Choose(gene + ".unroll", {0, 2, 4, 8}, 0);
     tensor_ = TensorType();
     const int64_t worth = m >= 16 && n >= 16 && k >= 16 ? 1 : 0;
     if (tensor_ && context_.Choose(gene + ".tensor_cores", {0, 1}, worth) == 0) tensor_.reset();
     if (tensor_) {
-      ChooseWarps();
+      ChooseWarps(k);
       return true;
     }
+    slices_.tile_k = context_.Choose(gene + ".tile_k", {4, 8, 16, 32}, k <= 8 ? 8 : 16);
+    // Four keeps rows aligned for loads of four elements; one puts neighbouring k into different
+    // banks.
+    slices_.pad = context_.Choose(gene + ".pad", {0, 1, 4}, 4);
+    ChooseStages();
+    if (slices_.copies > 0 && slices_.pad == 1) slices_.pad = 4;  // copies are aligned
+    unroll_ = context_.Choose(gene + ".unroll", {0, 2, 4, 8}, 0);
     const auto each = [](int64_t t) {
       return t >= 128 ? int64_t{8} : t >= 64 ? int64_t{4} : t >= 32 ? int64_t{2} : int64_t{1};
     };
@@ -203,17 +201,26 @@ class ContractionEmitter {
   }
 
   // Tensor cores multiply squares of 16: each warp has some of them.
-  void ChooseWarps() {
+  void ChooseWarps(int64_t k) {
     const std::string& gene = kernel_.gene;
     slices_.pad = 8;  // rows begin at multiples of 16 bytes, in other banks
-    slices_.tile_k = std::max<int64_t>(slices_.tile_k, 16);
-    warp_m_ = std::min(tile_m_, context_.Choose(gene + ".warp_m", {16, 32, 64}, 32));
+    slices_.tile_k = context_.Choose(gene + ".tile_k", {16, 32, 64}, k <= 16 ? 16 : 32);
+    ChooseStages();
+    warp_m_ = std::min(tile_m_,
+                       context_.Choose(gene + ".warp_m", {16, 32, 64}, tile_m_ >= 128 ? 64 : 32));
     warp_n_ = std::min(tile_n_, context_.Choose(gene + ".warp_n", {16, 32, 64}, 32));
     while (tile_m_ / warp_m_ * (tile_n_ / warp_n_) > 16)
       (warp_m_ <= warp_n_ ? warp_m_ : warp_n_) *= 2;
     threads_ = tile_m_ / warp_m_ * (tile_n_ / warp_n_) * 32;
     const int64_t staged = threads_ / 32 * 16 * kStagedWidth * 4;
     FitSlices(2, kSharedBytes - staged, 16);
+  }
+
+  void ChooseStages() {
+    const std::string& gene = kernel_.gene;
+    slices_.vectors = context_.Choose(gene + ".vector", {1, 4}, 4) > 1;
+    slices_.stages = context_.Choose(gene + ".stages", {1, 2, 3, 4}, 1);
+    if (slices_.stages > 1) slices_.copies = context_.Choose(gene + ".async", {0, 1, 2}, 1);
   }
 
   // Fewer stages or shorter slices, until they fit.

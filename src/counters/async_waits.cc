@@ -7,6 +7,14 @@ namespace kernelsmith::counters {
 using vgpu::AsyncOp;
 using vgpu::Op;
 
+namespace {
+
+// More instructions than that, of one warp, take longer than any copy: what a group has beyond them
+// must not make up for another that is waited for at once.
+constexpr uint64_t kMostOverlap = 512;
+
+}  // namespace
+
 void AsyncWaits::Look(const vgpu::Function& function) {
   used_ = used_ || std::any_of(function.code.begin(), function.code.end(),
                                [](const auto& in) { return in.op == Op::kCpAsync; });
@@ -44,7 +52,7 @@ void AsyncWaits::Wait(Warp& warp, size_t but) {
                                    [](const Group& group) { return group.has_copies; });
   if (latest != warp.groups.rend()) {
     ++waits_;
-    overlap_ += warp.slots - latest->sent;
+    overlap_ += std::min(warp.slots - latest->sent, kMostOverlap);
   }
   warp.groups.erase(warp.groups.begin(), end);
 }
