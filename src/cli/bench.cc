@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
+  std::string first, second;  // [task] candidate
   std::string candidate;
   std::string task;
   bool suite = false;
@@ -158,11 +159,20 @@ ExitCode ExitOf(const std::vector<BenchResult>& results, size_t missing) {
   return all ? kExitOk : kExitInconclusive;
 }
 
-Result<ExitCode> RunBench(Session& session, const Options& options) {
+Result<ExitCode> RunBench(Session& session, Options options) {
+  if (options.second.empty()) {
+    options.candidate = options.first;
+  } else {
+    if (!options.task.empty()) return InvalidInput("bench has its task twice");
+    options.task = options.first;
+    options.candidate = options.second;
+  }
   if (options.suite != options.candidate.empty()) {
     return InvalidInput("bench needs either a candidate (or a folder of them) or --suite");
   }
-  if (!options.suite && options.task.empty()) return InvalidInput("bench needs --task");
+  if (!options.suite && options.task.empty()) {
+    return InvalidInput("bench needs a task: kernelsmith bench TASK CANDIDATE");
+  }
   size_t missing = 0;
   std::error_code error;
   const bool many = options.suite || fs::is_directory(options.candidate, error);
@@ -202,7 +212,8 @@ void AddBench(CLI::App& app, Session& session) {
       "(ctrl-C) goes on there; what changed (candidate, task file, options, program) is asked\n"
       "again. Exit code: 0 all verified, 1 one refuted, 3 otherwise.");
   auto options = std::make_shared<Options>();
-  command->add_option("candidate", options->candidate, "A .cu file, or a folder of them");
+  command->add_option("TASK", options->first, "As --task has it; may be left out with that");
+  command->add_option("CANDIDATE", options->second, "A .cu file, or a folder of them");
   command->add_option(
       "--task", options->task,
       "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder");
