@@ -123,6 +123,42 @@ TEST(CounterObserver, AsynchronousCopiesAreWaitedForOnce) {
   EXPECT_EQ(c.global_waits, 0u);
 }
 
+// Three times: adds to a counter; `use` says what becomes of the old value.
+std::string Adding(const std::string& use) {
+  return R"(
+.visible .entry k(.param .u64 a) {
+  .reg .b64 %d<4>; .reg .b32 %r<8>; .reg .pred %p<4>;
+  ld.param.u64 %d1, [a];
+  mov.u32 %r1, 0; mov.u32 %r3, 0;
+LOOP:
+  atom.global.add.u32 %r2, [%d1], 1;
+  add.u32 %r1, %r1, 1;
+  )" + use +
+         R"(
+  setp.lt.u32 %p1, %r1, 3;
+  @%p1 bra LOOP;
+  st.global.u32 [%d1 + 4], %r3;
+  ret;
+})";
+}
+
+TEST(CounterObserver, OnlyBlocksThatMayWaitAreAllWatched) {
+  const struct {
+    const char* use;
+    bool sampled;
+  } cases[] = {
+      {"", true},                                               // nobody looks at it
+      {"xor.b32 %r4, %r2, 1;", true},                           // nor at what is made of it
+      {"setp.gt.u32 %p2, %r2, 100000; @%p2 bra LOOP;", false},  // a wait for other blocks
+      {"add.u32 %r3, %r3, %r2;", false},                        // in memory it could be one
+  };
+  for (const auto& [use, sampled] : cases) {
+    Counted counted(Adding(use), {.max_blocks = 8});
+    const uint64_t a = counted.gpu().Buffer(std::vector<uint32_t>(2, 0));
+    EXPECT_EQ(counted.Run("k", {100, 1, 1}, {32, 1, 1}, {a}).sampled(), sampled) << use;
+  }
+}
+
 TEST(CounterObserver, StridesAndMisalignment) {
   Counted counted(kStrided);
   const uint64_t a = counted.gpu().Buffer(std::vector<float>(32 * 32 + 1, 1));

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "vgpu/block_waits.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
 #include "vgpu/runner.h"
@@ -374,23 +375,6 @@ void RunBlocks(LaunchState& launch, LaunchResult& result) {
   std::atomic<uint64_t> next{0};
   const std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
   Runner(launch, next, nullptr).Run(last, std::nullopt);
-}
-
-// Whether a block may wait for what another block does: then none can be left for later.
-bool BlocksMayWait(const LaunchState& launch) {
-  if (launch.request.cooperative || launch.request.cluster.Count() > 1) return true;
-  for (const auto& function : launch.kernel->functions) {
-    const std::vector<Instruction>& code = function->code;
-    size_t loops_to = code.size();  // the first instruction that the code behind can go back to
-    for (size_t i = code.size(); i-- > 0;) {
-      const Instruction& in = code[i];
-      if (in.op == Op::kBra) loops_to = std::min<size_t>(loops_to, in.target);
-      if (in.op == Op::kBrxIdx) loops_to = 0;
-      // Functions may be called in a loop.
-      if (in.waits && (loops_to <= i || function.get() != launch.kernel->entry)) return true;
-    }
-  }
-  return false;
 }
 
 // The blocks that the observer chose, then the others without it.
