@@ -97,10 +97,9 @@ Result<std::unique_ptr<Optimization>> Optimization::Prepare(const Task& task,
   if (model.ok()) {
     made->model_ = *std::move(model);
     const ScheduleSpace space = SpaceOf(*made->model_);
-    if (options.search != "random") {
-      made->own_.push_back(std::make_unique<MutateScheduleProposer>(space));
-    }
-    made->own_.push_back(std::make_unique<RandomScheduleProposer>(space));
+    const bool evolves = options.search != "random";
+    if (evolves) made->own_.push_back(std::make_unique<MutateScheduleProposer>(space));
+    made->own_.push_back(std::make_unique<RandomScheduleProposer>(space, /*guided=*/evolves));
   } else if (model.error().kind() == ErrorKind::kUnsupported && !more.empty()) {
     made->untranslated_ = model.error().message();
   } else {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -34,6 +35,7 @@ constexpr double kUnplacedWeight = 0.5;
 // always, or what the model is wrong about would stay untried.
 constexpr size_t kEnoughTimed = 6;
 constexpr int kChildren = 24;
+constexpr int kDrawn = 24;  // of which a guided random proposal takes one
 constexpr double kUnguided = 0.2;
 
 bool HasGenes(const ArchivedCandidate& candidate) {
@@ -203,37 +205,66 @@ std::string Difference(const Schedule& before, const Schedule& after) {
   return text;
 }
 
-Result<Proposal> RandomScheduleProposer::Propose(const ProposalRequest& request, Rng& rng) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    Schedule schedule;
-    // Genes come and go with the values of others: drawn until every gene there is was drawn.
-    for (bool more = true; more;) {
-      more = false;
-      for (const Gene& gene : space_.genes(schedule)) {
-        if (gene.values.empty() || schedule.genes.contains(gene.name)) continue;
-        schedule.genes[gene.name] = gene.values[rng.Below(gene.values.size())];
-        more = true;
-      }
+namespace {
+
+// Every gene drawn. Genes come and go with the values of others: until every one there is was
+// drawn.
+Schedule Drawn(const ScheduleSpace& space, Rng& rng) {
+  Schedule schedule;
+  for (bool more = true; more;) {
+    more = false;
+    for (const Gene& gene : space.genes(schedule)) {
+      if (gene.values.empty() || schedule.genes.contains(gene.name)) continue;
+      schedule.genes[gene.name] = gene.values[rng.Below(gene.values.size())];
+      more = true;
     }
-    schedule = Complete(space_, std::move(schedule));
-    KS_TRY(std::string source, space_.emit(schedule));
-    if (IsKnown(request, source)) continue;
-    return MakeProposal(schedule, std::move(source), "a schedule at random");
   }
-  return NothingNew("");
+  return Complete(space, std::move(schedule));
 }
 
-std::optional<GeneModel> MutateScheduleProposer::ModelOf(const ProposalRequest& request,
-                                                         const std::string& first) const {
+// Nothing: too little is known. `first` is the source of the first translation.
+std::optional<GeneModel> ModelOf(const ScheduleSpace& space, const ProposalRequest& request,
+                                 const std::string& first) {
   std::vector<GeneModel::Sample> samples;
   for (const ArchivedCandidate* each : request.timed) {
     if (!HasGenes(*each) && each->source != first) continue;
     // To complete what is complete would write each of them once more.
     samples.push_back(
-        {HasGenes(*each) ? ArchivedGenes(*each) : Complete(space_, {}), *each->time_ns * 1e-9});
+        {HasGenes(*each) ? ArchivedGenes(*each) : Complete(space, {}), *each->time_ns * 1e-9});
   }
   if (samples.size() < kEnoughTimed) return std::nullopt;
   return GeneModel(samples);
+}
+
+}  // namespace
+
+Result<Proposal> RandomScheduleProposer::Propose(const ProposalRequest& request, Rng& rng) {
+  std::optional<GeneModel> model;
+  if (guided_) {
+    KS_TRY(const std::string first, space_.emit({}));
+    model = ModelOf(space_, request, first);
+    if (rng.Uniform() < kUnguided) model.reset();
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Schedule schedule = Drawn(space_, rng);
+    if (model) {
+      double best = HUGE_VAL;
+      for (int i = 0; i < kDrawn; ++i) {
+        Schedule other = Drawn(space_, rng);
+        const std::vector<Gene> genes = space_.genes(other);
+        const double promise = model->Promise(other, genes, std::vector<double>(genes.size(), 1));
+        if (promise >= best) continue;
+        best = promise;
+        schedule = std::move(other);
+      }
+    }
+    KS_TRY(std::string source, space_.emit(schedule));
+    if (IsKnown(request, source)) continue;
+    return MakeProposal(schedule, std::move(source),
+                        model ? fmt::format("the most promising of {} schedules at random", kDrawn)
+                              : "a schedule at random");
+  }
+  return NothingNew("");
 }
 
 Result<Proposal> MutateScheduleProposer::Propose(const ProposalRequest& request, Rng& rng) {
@@ -264,7 +295,7 @@ Result<Proposal> MutateScheduleProposer::Propose(const ProposalRequest& request,
     return child;
   };
   std::vector<Schedule> children;  // the most promising first
-  const std::optional<GeneModel> model = ModelOf(request, first);
+  const std::optional<GeneModel> model = ModelOf(space_, request, first);
   if (model && rng.Uniform() >= kUnguided) {
     std::vector<std::pair<double, size_t>> order;
     std::vector<Schedule> drawn;

@@ -31,10 +31,12 @@ codegen::Schedule ScheduleOf(const ScheduleSpace& space, const ArchivedCandidate
 // "threads 256 -> 128, items 1 -> 4": what differs, in the order of names.
 std::string Difference(const codegen::Schedule& before, const codegen::Schedule& after);
 
-// Every gene drawn uniformly; no parents.
+// Every gene drawn uniformly; no parents. Guided: of several such schedules the most promising by
+// the times known so far, as soon as there are some.
 class RandomScheduleProposer : public Proposer {
  public:
-  explicit RandomScheduleProposer(ScheduleSpace space) : space_(std::move(space)) {}
+  explicit RandomScheduleProposer(ScheduleSpace space, bool guided = false)
+      : space_(std::move(space)), guided_(guided) {}
   std::string name() const override { return "random"; }
   int min_parents() const override { return 0; }
   int max_parents() const override { return 0; }
@@ -42,6 +44,7 @@ class RandomScheduleProposer : public Proposer {
 
  private:
   ScheduleSpace space_;
+  bool guided_ = false;
 };
 
 // One or a few genes of the parent changed, rather to a neighbouring value than to any, and rather
@@ -55,9 +58,6 @@ class MutateScheduleProposer : public Proposer {
   Result<Proposal> Propose(const ProposalRequest& request, Rng& rng) override;
 
  private:
-  // Nothing: too little is known. `first` is the source of the first translation.
-  std::optional<GeneModel> ModelOf(const ProposalRequest& request, const std::string& first) const;
-
   ScheduleSpace space_;
 };
 

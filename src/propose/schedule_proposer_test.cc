@@ -62,6 +62,32 @@ TEST(ScheduleProposer, RandomReachesEverySchedule) {
   EXPECT_EQ(sources.size(), 4u * 3 * (1 + 4));
 }
 
+// All known schedules were fast with 64 threads and slow with others: guided, most draws have 64.
+TEST(ScheduleProposer, GuidedDrawsGoWhereTimesAreGood) {
+  const ScheduleSpace space = TwoKernels();
+  std::vector<ArchivedCandidate> known;
+  for (const int64_t threads : {32, 64, 128, 256}) {
+    for (const int64_t items : {1, 2, 4}) {
+      known.push_back(Parent(space, {{{"sum_.threads", threads}, {"sum_.items", items}}}));
+      known.back().time_ns = threads == 64 ? 1000 : 5000;
+    }
+  }
+  std::vector<const ArchivedCandidate*> timed;
+  for (const ArchivedCandidate& each : known) timed.push_back(&each);
+  const auto good = [&](bool guided) {
+    RandomScheduleProposer proposer(space, guided);
+    Rng rng(9);
+    int count = 0;
+    for (int i = 0; i < 200; ++i) {
+      const auto proposal = proposer.Propose({.timed = timed}, rng);
+      count += proposal->source.find("sum_.threads=64") != std::string::npos;
+    }
+    return count;
+  };
+  EXPECT_GT(good(true), 130);
+  EXPECT_LT(good(false), 80);
+}
+
 TEST(ScheduleProposer, WhatIsKnownIsNotProposedAgain) {
   RandomScheduleProposer proposer(TwoKernels());
   std::set<std::string> known;
