@@ -186,7 +186,20 @@ void MakeSigned(HostTensor& tensor, const Domain& domain, Rng& rng) {
   }
 }
 
-void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
+// Where the draw is exactly zero, if that is no accident: triangular, banded and sparse matrices
+// have a pattern that kernels may rely on.
+std::vector<int64_t> PatternOfZeros(const HostTensor& tensor, const Domain& domain) {
+  std::vector<int64_t> zeros;
+  if (domain.constant || tensor.shape.size() < 2) return zeros;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if (tensor.at(i) == 0) zeros.push_back(i);
+  }
+  constexpr int64_t kFewest = 8;  // one in so many
+  if (static_cast<int64_t>(zeros.size()) * kFewest < tensor.count()) zeros.clear();
+  return zeros;
+}
+
+void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
   if (domain.constant && recipe != "zeros") Vary(tensor, domain, rng);
   if (recipe == "redrawn") return Permute(tensor, rng);
   if (recipe == "single") return ChangeSingles(tensor, 4, 16, domain, rng);
@@ -208,6 +221,12 @@ void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rn
   if (recipe == "tiny") return Scale(tensor, 0x1p-100, domain);
   if (recipe == "outliers") return ChangeSingles(tensor, 5e5, 1e6, domain, rng);
   return PutSpikes(recipe, tensor, domain, rng);
+}
+
+void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
+  const std::vector<int64_t> zeros = PatternOfZeros(tensor, domain);
+  Change(recipe, tensor, domain, rng);
+  for (const int64_t i : zeros) tensor.set(i, 0);
 }
 
 }  // namespace

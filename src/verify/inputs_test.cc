@@ -47,6 +47,18 @@ TEST(Inputs, RecipesDoWhatTheySay) {
   EXPECT_GT(offset.at(0) * offset.at(15), 0);
 }
 
+TEST(Inputs, TrianglesStayTriangles) {
+  HostTensor base = MakeHostTensor(DType::kFloat32, {16, 16});
+  for (int64_t i = 0; i < base.count(); ++i) base.set(i, i / 16 >= i % 16 ? 0.25 + 0.01 * i : 0);
+  for (const Recipe& recipe : Recipes()) {
+    const HostTensor made = Make(std::string(recipe.name).c_str(), base);
+    for (int64_t i = 0; i < made.count(); ++i) {
+      if (i / 16 < i % 16) EXPECT_EQ(made.at(i), 0) << recipe.name << " at " << i;
+    }
+  }
+  EXPECT_NE(Make("redrawn", base).bytes, base.bytes);
+}
+
 TEST(Inputs, SpikesAreOneInARow) {
   const HostTensor base = Normals({8, 16});
   std::set<int64_t> places;
