@@ -182,13 +182,29 @@ class Comparer {
     return numbers;
   }
 
+  // What is zero by a pattern is zero: a product of triangular matrices need not multiply the rest.
+  void FixZeros(const TensorMap& values, const std::map<std::string, uint64_t>& numbers,
+                Algebra& algebra) {
+    for (const auto& [name, tensor] : values) {
+      const auto number = numbers.find(name);
+      if (number == numbers.end()) continue;
+      const std::vector<int64_t> zeros = PatternOfZeros(tensor);
+      for (const int64_t i : zeros) algebra.FixAtZero(number->second + static_cast<uint64_t>(i));
+      const std::string assumed = fmt::format("the zeros of {} are where they were drawn", name);
+      if (!zeros.empty() && std::find(report_.assumptions.begin(), report_.assumptions.end(),
+                                      assumed) == report_.assumptions.end())
+        report_.assumptions.push_back(assumed);
+    }
+  }
+
   // False: no further draw will do better.
   Result<bool> Draw(size_t number) {
     const EquivalenceDraw& draw = request_.draws[number];
-    const Algebra algebra(draw.seed, request_.decisions);
+    Algebra algebra(draw.seed, request_.decisions);
     const AlgebraScope scope(&algebra);
     uint64_t next = 0;
     const std::map<std::string, uint64_t> numbers = Numbers(&next);
+    FixZeros(*draw.values, numbers, algebra);
     SymbolicRunRequest run_request{.plan = request_.plan,
                                    .ptx = request_.ptx,
                                    .ptx_name = request_.ptx_name,

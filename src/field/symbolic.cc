@@ -125,7 +125,9 @@ uint64_t Algebra::OmegaPower(uint64_t exponent) const {
   return power;
 }
 
-Shadow Algebra::Input(uint64_t n) const { return FromHash(kHashInput, n, 0, 0); }
+Shadow Algebra::Input(uint64_t n) const {
+  return zeros_.contains(n) ? Rational(0) : FromHash(kHashInput, n, 0, 0);
+}
 
 Shadow Algebra::Rational(int64_t num, int64_t den) const {
   KS_CHECK(den != 0);

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 
 #include "field/bounded.h"
 #include "field/prime.h"
@@ -96,8 +97,9 @@ class Algebra {
   static const Algebra& Current();
   static const Algebra* CurrentOrNull();
 
-  // The n-th random input: independent parts in both fields.
+  // The n-th random input: independent parts in both fields; zero if it was fixed there.
   Shadow Input(uint64_t n) const;
+  void FixAtZero(uint64_t n) { zeros_.insert(n); }  // before anything is computed
   Shadow Rational(int64_t num, int64_t den = 1) const;
   // A constant of the program, in the precision it is written in; rounding up to 2 ulp is undone
   // where a simple number lies there: rational · sqrt(integer) · (1, log2 e, ln 2, pi, ...), or
@@ -146,6 +148,7 @@ class Algebra {
   Shadow SqrtOfRational(int64_t num, int64_t den) const;
 
   uint64_t seed_;
+  std::unordered_set<uint64_t> zeros_;  // inputs that are 0
   uint64_t omega_;
   // ω^(d·256^i): a power of ω is then eight products, not ninety.
   std::array<std::array<uint64_t, 256>, 8> omega_table_;

@@ -43,4 +43,16 @@ HostTensor MakeHostTensor(DType dtype, Shape shape, const std::vector<double>& v
   return tensor;
 }
 
+std::vector<int64_t> PatternOfZeros(const HostTensor& tensor) {
+  std::vector<int64_t> zeros;
+  if (!IsFloat(tensor.dtype) || tensor.shape.size() < 2) return zeros;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if (tensor.at(i) == 0) zeros.push_back(i);
+  }
+  constexpr int64_t kFewest = 8;  // one in so many
+  const auto count = static_cast<int64_t>(zeros.size());
+  if (count * kFewest < tensor.count() || count == tensor.count()) zeros.clear();
+  return zeros;
+}
+
 }  // namespace kernelsmith

@@ -34,6 +34,10 @@ struct HostTensor {
 HostTensor MakeHostTensor(DType dtype, Shape shape);
 HostTensor MakeHostTensor(DType dtype, Shape shape, const std::vector<double>& values);
 
+// Where a matrix is exactly zero, if that is no accident: triangular, banded and sparse ones have a
+// pattern that kernels may rely on. Empty: there is none.
+std::vector<int64_t> PatternOfZeros(const HostTensor& tensor);
+
 using TensorMap = std::map<std::string, HostTensor>;
 
 }  // namespace kernelsmith

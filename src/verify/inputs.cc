@@ -81,12 +81,18 @@ void Put(HostTensor& tensor, int64_t i, double value, const Domain& domain) {
   tensor.set(i, value);
 }
 
+// A pattern of zeros stays.
 void Permute(HostTensor& tensor, Rng& rng) {
-  for (int64_t i = tensor.count() - 1; i > 0; --i) {
-    const auto j = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(i) + 1));
-    const double a = tensor.at(i);
-    tensor.set(i, tensor.at(j));
-    tensor.set(j, a);
+  const bool pattern = !PatternOfZeros(tensor).empty();
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if (!pattern || tensor.at(i) != 0) places.push_back(i);
+  }
+  for (size_t i = places.size(); i-- > 1;) {
+    const auto j = static_cast<size_t>(rng.Below(i + 1));
+    const double a = tensor.at(places[i]);
+    tensor.set(places[i], tensor.at(places[j]));
+    tensor.set(places[j], a);
   }
 }
 
@@ -186,19 +192,6 @@ void MakeSigned(HostTensor& tensor, const Domain& domain, Rng& rng) {
   }
 }
 
-// Where the draw is exactly zero, if that is no accident: triangular, banded and sparse matrices
-// have a pattern that kernels may rely on.
-std::vector<int64_t> PatternOfZeros(const HostTensor& tensor, const Domain& domain) {
-  std::vector<int64_t> zeros;
-  if (domain.constant || tensor.shape.size() < 2) return zeros;
-  for (int64_t i = 0; i < tensor.count(); ++i) {
-    if (tensor.at(i) == 0) zeros.push_back(i);
-  }
-  constexpr int64_t kFewest = 8;  // one in so many
-  if (static_cast<int64_t>(zeros.size()) * kFewest < tensor.count()) zeros.clear();
-  return zeros;
-}
-
 void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
   if (domain.constant && recipe != "zeros") Vary(tensor, domain, rng);
   if (recipe == "redrawn") return Permute(tensor, rng);
@@ -224,7 +217,8 @@ void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, R
 }
 
 void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
-  const std::vector<int64_t> zeros = PatternOfZeros(tensor, domain);
+  const std::vector<int64_t> zeros =
+      domain.constant ? std::vector<int64_t>() : PatternOfZeros(tensor);
   Change(recipe, tensor, domain, rng);
   for (const int64_t i : zeros) tensor.set(i, 0);
 }
