@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace kernelsmith::codegen {
 namespace {
@@ -59,10 +60,6 @@ int64_t Slices::Width(Factor factor) const {
 std::string Slices::Stage(Factor factor, const std::string& stage) const {
   const std::string& array = sides_[factor].array;
   return layout_.stages > 1 ? fmt::format("{}[{}]", array, stage) : array;
-}
-
-bool Slices::UsesRegisters() const {
-  return std::any_of(sides_.begin(), sides_.end(), [](const Side& side) { return !side.copied; });
 }
 
 bool Slices::UsesCopies() const {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -46,7 +45,6 @@ class Slices {
   // until Put.
   void Fetch(const std::string& k);
   void Put();
-  bool UsesRegisters() const;
   bool UsesCopies() const;
 
   // The slice in shared memory: [k][x], or [x][k] if it is turned.

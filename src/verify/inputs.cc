@@ -81,9 +81,8 @@ void Put(HostTensor& tensor, int64_t i, double value, const Domain& domain) {
   tensor.set(i, value);
 }
 
-// A pattern of zeros stays.
-void Permute(HostTensor& tensor, Rng& rng) {
-  const bool pattern = !PatternOfZeros(tensor).empty();
+// `pattern`: zeros stay where they are.
+void Permute(HostTensor& tensor, bool pattern, Rng& rng) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < tensor.count(); ++i) {
     if (!pattern || tensor.at(i) != 0) places.push_back(i);
@@ -192,9 +191,10 @@ void MakeSigned(HostTensor& tensor, const Domain& domain, Rng& rng) {
   }
 }
 
-void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
+void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, bool pattern,
+            Rng& rng) {
   if (domain.constant && recipe != "zeros") Vary(tensor, domain, rng);
-  if (recipe == "redrawn") return Permute(tensor, rng);
+  if (recipe == "redrawn") return Permute(tensor, pattern, rng);
   if (recipe == "single") return ChangeSingles(tensor, 4, 16, domain, rng);
   if (recipe == "scaled") return Scale(tensor, PowerOfTwo(rng, -3, 3), domain);
   if (recipe == "zeros") return Scale(tensor, 0, domain);
@@ -219,7 +219,7 @@ void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, R
 void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
   const std::vector<int64_t> zeros =
       domain.constant ? std::vector<int64_t>() : PatternOfZeros(tensor);
-  Change(recipe, tensor, domain, rng);
+  Change(recipe, tensor, domain, !zeros.empty(), rng);
   for (const int64_t i : zeros) tensor.set(i, 0);
 }
 
@@ -259,7 +259,7 @@ TensorMap MakeInputs(const Recipe& recipe, const TensorMap& base,
       if (!input.fixed && !domain.fixed) Apply(recipe.name, tensor, domain, rng);
       if (!input.fixed && domain.probabilities && recipe.name == "single") MakeCertain(tensor, rng);
     } else if (!input.fixed && permute_integers && recipe.name == "redrawn") {
-      Permute(tensor, rng);
+      Permute(tensor, /*pattern=*/false, rng);
     }
     result.emplace(input.name, std::move(tensor));
   }
