@@ -18,55 +18,6 @@ namespace {
 
 using vgpu::Allocation;
 using vgpu::AllocationKind;
-using vgpu::AtomicOp;
-using vgpu::Instruction;
-using vgpu::Op;
-
-// Is the register written anywhere read?
-bool IsRead(const vgpu::Function& function, vgpu::Operand reg) {
-  for (const Instruction& in : function.code) {
-    if (in.a == reg || in.b == reg || in.c == reg || in.e == reg || in.guard == reg) return true;
-    for (uint32_t i = 0; i < in.list_count; ++i) {
-      // Elements of loads are written, but which are which does not matter here.
-      if (in.op != Op::kLoad && function.list[in.list_first + i] == reg) return true;
-    }
-  }
-  return false;
-}
-
-// May what the instruction does depend on when it is done?
-bool DependsOnOrder(const vgpu::Function& function, const Instruction& in) {
-  switch (in.op) {
-    case Op::kAtom:
-    case Op::kRed: {
-      const auto op = static_cast<AtomicOp>(in.variant);
-      if (in.d.exists() && in.op == Op::kAtom && IsRead(function, in.d)) return true;
-      if (op == AtomicOp::kExch || op == AtomicOp::kCas) return true;
-      return IsFloat(in.type) && op == AtomicOp::kAdd;
-    }
-    case Op::kAtomVector:
-      return true;
-    case Op::kLoad:
-    case Op::kStore:
-      return in.is_volatile;
-    default:
-      return false;
-  }
-}
-
-// The first such instruction.
-struct Suspect {
-  const vgpu::Function* function = nullptr;
-  const Instruction* instruction = nullptr;
-};
-std::optional<Suspect> FindSuspect(const vgpu::Kernel& kernel) {
-  for (const auto& function : kernel.functions) {
-    for (const Instruction& in : function->code) {
-      if (DependsOnOrder(*function, in)) return Suspect{function.get(), &in};
-    }
-  }
-  return std::nullopt;
-}
 
 // What a kernel prints or allocates would be there twice.
 bool CanRunAgain(const vgpu::Kernel& kernel) {
@@ -201,14 +152,12 @@ Spread Measure(const Image& image, const vgpu::DeviceMemory& memory) {
 
 }  // namespace
 
-bool MayDependOnOrder(const vgpu::Kernel& kernel) { return FindSuspect(kernel).has_value(); }
-
 Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
                                                  const vgpu::LaunchRequest& request,
                                                  const OrderReport& report,
                                                  const DeterminismLimits& limits) {
   KS_TRY(const vgpu::Kernel* kernel, request.module->Prepare(request.entry));
-  const std::optional<Suspect> suspect = FindSuspect(*kernel);
+  const auto suspect = kernel->interaction.order_of_threads_shows;
   if (!suspect || !CanRunAgain(*kernel)) return gpu.Launch(request);
   const std::optional<Image> before = Image::Take(gpu.memory(), limits.bytes);
   KS_TRY(vgpu::LaunchResult result, gpu.Launch(request));
@@ -244,11 +193,13 @@ Result<vgpu::LaunchResult> LaunchInSeveralOrders(vgpu::VirtualGpu& gpu,
   after->PutBack(gpu.memory());
   if (spread.words == 0) return result;
 
-  const bool is_float = IsFloat(suspect->instruction->type);
+  const vgpu::Function& function = *kernel->functions[suspect->function];
+  const vgpu::Instruction& instruction = function.code[suspect->instruction];
+  const bool is_float = IsFloat(instruction.type);
   Place place{.kernel = request.entry,
-              .source = vgpu::SourceLocationOf(*suspect->function, *suspect->instruction),
-              .ptx = vgpu::PtxLocationOf(*suspect->function, *suspect->instruction),
-              .instruction = vgpu::TextOf(*suspect->function, *suspect->instruction)};
+              .source = vgpu::SourceLocationOf(function, instruction),
+              .ptx = vgpu::PtxLocationOf(function, instruction),
+              .instruction = vgpu::TextOf(function, instruction)};
   std::string message = fmt::format(
       "what the kernel computes depends on the order in which threads run: in another order {} "
       "4-byte words differ",

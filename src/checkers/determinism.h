@@ -1,10 +1,9 @@
 // Does what a launch computes depend on the order in which blocks, warps and atomics take their
 // turns? Runs it again in other orders that a GPU might take and compares all memory.
 //
-// Only kernels that could depend on it are run again: without atomics, volatile and the like, and
-// without a race (which the race checker finds), every order gives the same. Atomics on integers
-// whose result nobody uses commute. Nor is anything run again while there is memory that host code
-// may write at the same time (pinned, managed, registered).
+// Only kernels that could depend on it (vgpu/block_interaction.h) are run again: without atomics,
+// volatile and the like, and without a race, every order gives the same. Nor is anything run again
+// while there is memory that host code may write at the same time (pinned, managed, registered).
 #pragma once
 
 #include <functional>
@@ -26,9 +25,6 @@ struct DeterminismLimits {
   // until the end nothing else may.
   std::function<bool()> may_repeat;
 };
-
-// Whether the kernel has any instruction by which the order of threads may show.
-bool MayDependOnOrder(const vgpu::Kernel& kernel);
 
 struct MemoryRange {
   uint64_t address = 0;

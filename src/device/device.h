@@ -60,7 +60,7 @@ struct RunLaunch {
   size_t step = 0;
   std::string kernel;
   vgpu::LaunchStatistics statistics;
-  bool may_depend_on_order = false;      // it has atomics or the like (checkers/determinism.h)
+  bool may_depend_on_order = false;      // it has atomics or the like (vgpu/block_interaction.h)
   std::chrono::nanoseconds duration{0};  // of the simulation, not of a GPU
 };
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "checkers/determinism.h"
 #include "device/device.h"
 #include "device/module_pool.h"
 #include "plan/library.h"
 #include "support/rng.h"
 #include "tensor/tensor.h"
+#include "vgpu/ir.h"
 #include "vgpu/shared_garbage.h"
 
 namespace kernelsmith {
@@ -178,7 +178,7 @@ class PlanRun {
       outcome_.launches.push_back({.step = number,
                                    .kernel = launch.kernel,
                                    .statistics = result.statistics,
-                                   .may_depend_on_order = checkers::MayDependOnOrder(*kernel),
+                                   .may_depend_on_order = kernel->interaction.order_of_threads_shows.has_value(),
                                    .duration = std::chrono::steady_clock::now() - start});
     }
     if (result.fault) {

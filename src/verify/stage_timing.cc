@@ -15,6 +15,7 @@
 #include "verify/stages.h"
 #include "verify/tiled.h"
 #include "verify/work.h"
+#include "vgpu/block_interaction.h"
 
 namespace kernelsmith {
 namespace {
@@ -74,21 +75,11 @@ struct Part {
   bool whole() const { return blocks.empty(); }
 };
 
-// True if blocks may wait for one another or add up what they write: then none can be left out.
-bool WorkTogether(const std::string& ptx, const std::string& kernel) {
-  std::string_view code = ptx;
-  // Functions may be called from anywhere; without them the kernel's own code is enough.
-  if (code.find(".func ") == std::string_view::npos) {
-    const size_t begin = code.find(".entry " + kernel);
-    if (begin == std::string_view::npos) return true;
-    const size_t end = code.find(".entry ", begin + 7);
-    code = code.substr(begin, end == std::string_view::npos ? end : end - begin);
-  }
-  for (const char* word :
-       {"\tatom.", " atom.", "\tred.", " red.", ".volatile", ".acquire", ".relaxed"}) {
-    if (code.find(word) != std::string_view::npos) return true;
-  }
-  return false;
+// Whether what some of its blocks write can be judged without the others.
+bool BlocksAreIndependent(const std::string& ptx, const LaunchStep& launch) {
+  const Result<vgpu::BlockInteraction> blocks =
+      vgpu::InteractionIn(ptx, launch.kernel, launch.cooperative || launch.cluster.Count() > 1);
+  return blocks.ok() && !blocks->blocks_wait && !blocks->blocks_share_memory;
 }
 
 // A launch alone may be run in part: what its blocks write can be judged by itself. One that reads
@@ -112,7 +103,7 @@ Part Choose(const Plan& plan, const std::string& ptx, Rng& rng) {
   for (const PlanStep& step : plan.steps) {
     const auto* launch = std::get_if<LaunchStep>(&step.action);
     if (launch == nullptr) continue;
-    if (launch->cooperative || launch->cluster.Count() > 1 || WorkTogether(ptx, launch->kernel)) {
+    if (!BlocksAreIndependent(ptx, *launch)) {
       part.possible &= threads <= kWholeThreads;
     } else if (launch->grid.Count() > kBlocks) {
       part.blocks = SampleBlocks(*launch, rng);

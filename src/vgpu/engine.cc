@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "vgpu/block_waits.h"
+#include "vgpu/block_interaction.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
 #include "vgpu/runner.h"
@@ -170,24 +170,10 @@ void RunOnThreads(uint32_t threads, const std::function<void(uint32_t)>& work) {
   g_pool->Run(std::min(threads - 1, std::max(processors, 8u) - 1), work);
 }
 
-// Whether the order in which blocks run can show in the results.
-bool OrderMatters(const LaunchState& launch) {
-  if (launch.request.cooperative) return true;
-  for (const auto& function : launch.kernel->functions) {
-    for (const CallSite& site : function->calls) {
-      if (site.system != 0 || site.callee == nullptr) return true;
-    }
-    for (const Instruction& in : function->code) {
-      if (in.waits || in.op == Op::kAtomVector) return true;
-      if (in.op == Op::kStore && in.is_volatile) return true;
-      const bool commutes = !ptx::IsFloat(in.type) &&
-                            in.variant != static_cast<uint8_t>(AtomicOp::kExch) &&
-                            in.variant != static_cast<uint8_t>(AtomicOp::kInc) &&
-                            in.variant != static_cast<uint8_t>(AtomicOp::kDec);
-      if (in.op == Op::kRed && !commutes) return true;
-    }
-  }
-  return false;
+// What the launch's blocks may do to one another.
+BlockInteraction InteractionOf(const LaunchState& launch) {
+  const LaunchRequest& request = launch.request;
+  return InteractionOf(*launch.kernel, request.cooperative || request.cluster.Count() > 1);
 }
 
 // What only the interpreter does: instructions about clusters, tensors and textures, whose effects
@@ -229,7 +215,7 @@ bool NeedsInterpreter(const LaunchState& launch) {
 
 // Threads that may run its blocks.
 uint32_t ThreadsFor(const LaunchState& launch) {
-  if (OrderMatters(launch) && !launch.options->parallel_atomics) return 1;
+  if (InteractionOf(launch).order_of_blocks_shows && !launch.options->parallel_atomics) return 1;
   const uint32_t threads =
       launch.options->threads != 0 ? launch.options->threads : std::thread::hardware_concurrency();
   return std::max(threads, 1u);
@@ -423,7 +409,7 @@ Status ApplyEnvironment(VirtualGpu::Options& options) {
 }
 
 void RunGrid(LaunchState& launch, LaunchResult& result) {
-  if (!launch.choice.blocks.empty() && !BlocksMayWait(launch)) {
+  if (!launch.choice.blocks.empty() && !InteractionOf(launch).blocks_wait) {
     RunChosen(launch, result);
   } else {
     RunBlocks(launch, result);

@@ -14,6 +14,7 @@
 #include "ptx/syntax.h"
 #include "ptx/types.h"
 #include "support/diagnostic.h"
+#include "vgpu/block_interaction.h"
 
 namespace kernelsmith::vgpu {
 
@@ -295,6 +296,7 @@ struct Kernel {
   uint32_t dynamic_shared_offset = 0;
   uint32_t local_bytes = 0;   // per thread, if bounded_stack
   bool bounded_stack = true;  // no recursion, no indirect calls, no alloca
+  BlockInteraction interaction;
   mutable std::shared_ptr<void> compiled;  // compiled code: see engine.h
   mutable std::mutex compiled_mutex;       // guards it
 };

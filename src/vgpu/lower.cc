@@ -589,6 +589,7 @@ Result<std::unique_ptr<Kernel>> LowerKernel(const Linker& linker, const DeviceMe
   kernel->bounded_stack = StackBound().Visit(*kernel->entry, stack) && stack <= kLocalWindowSize;
   if (!kernel->bounded_stack) stack = kernel->entry->frame_bytes;
   kernel->local_bytes = static_cast<uint32_t>(stack);
+  kernel->interaction = AnalyseInteraction(*kernel);
   return kernel;
 }
 

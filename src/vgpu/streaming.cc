@@ -14,15 +14,8 @@ bool MayStream(const LaunchState& launch) {
 #if defined(__x86_64__)
   // The screen's own work for each access costs more than the store.
   if (launch.screen != nullptr) return false;
-  for (const auto& function : launch.kernel->functions) {
-    for (const CallSite& site : function->calls) {
-      if (site.system != 0 || site.callee == nullptr) return false;
-    }
-    for (const Instruction& in : function->code) {
-      if (in.waits || in.is_volatile || in.op == Op::kFence) return false;
-    }
-  }
-  return true;
+  const BlockInteraction& threads = launch.kernel->interaction;
+  return !threads.order_of_blocks_shows && !threads.blocks_share_memory && !threads.has_fences;
 #else
   static_cast<void>(launch);
   return false;
