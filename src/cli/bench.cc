@@ -25,7 +25,7 @@ struct Options {
   std::vector<std::string> only;
   bool backward = false;
   std::string dtype = "task";
-  std::string gpu = "h100";
+  std::string gpu{DefaultGpuModel().key};
   uint64_t blocks = 48;
   std::string inputs = "task";
   bool no_libraries = false;
@@ -224,8 +224,7 @@ void AddBench(CLI::App& app, Session& session) {
   command->add_flag("--backward", options->backward, "The task's backward pass");
   command->add_option("--dtype", options->dtype, "float32, float16, bfloat16, or the task's own")
       ->capture_default_str();
-  command->add_option("--gpu", options->gpu, "h100, a100, l4, rtx4090, t4, b200")
-      ->capture_default_str();
+  command->add_option("--gpu", options->gpu, GpuModelKeys())->capture_default_str();
   command->add_option("--blocks", options->blocks, "Blocks of a launch to watch; 0: all")
       ->capture_default_str();
   command->add_option("--inputs", options->inputs, "As verify has it: task or structured")

@@ -12,7 +12,7 @@ namespace {
 struct Options {
   std::string task;
   std::string candidate;
-  std::string gpu = "h100";
+  std::string gpu{DefaultGpuModel().key};
   uint64_t blocks = 48;
   MeasuredOptions measured;
 };
@@ -97,8 +97,7 @@ void AddEstimate(CLI::App& app, Session& session) {
                    "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder")
       ->required();
   command->add_option("candidate", options->candidate, "A .cu file")->required();
-  command->add_option("--gpu", options->gpu, "h100, a100, l4, rtx4090, t4, b200")
-      ->capture_default_str();
+  command->add_option("--gpu", options->gpu, GpuModelKeys())->capture_default_str();
   command->add_option("--blocks", options->blocks, "Blocks of a launch to watch; 0: all")
       ->capture_default_str();
   AddMeasuredOptions(

@@ -27,7 +27,7 @@ struct Options {
   bool resume = false;
   bool backward = false;
   std::string dtype = "task";
-  std::string gpu = "h100";
+  std::string gpu{DefaultGpuModel().key};
   std::string configuration;
   std::string search = "evolution";
   std::vector<std::string> start;
@@ -365,8 +365,7 @@ void AddOptimize(CLI::App& app, Session& session) {
   fixed("--dtype", command->add_option("--dtype", options->dtype,
                                        "float32, float16, bfloat16, or the task's own"))
       ->capture_default_str();
-  fixed("--gpu", command->add_option("--gpu", options->gpu, "h100, a100, l4, rtx4090, t4, b200"))
-      ->capture_default_str();
+  fixed("--gpu", command->add_option("--gpu", options->gpu, GpuModelKeys()))->capture_default_str();
   fixed("--configuration", command->add_option("--configuration", options->configuration,
                                                "The name of the shape whose time counts [the first "
                                                "timed one]"));

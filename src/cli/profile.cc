@@ -22,7 +22,7 @@ using counters::LaunchCounters;
 using counters::PtxasKernel;
 
 struct Options {
-  std::string gpu;
+  std::string gpu{DefaultGpuModel().key};
   std::string output;
   std::string kernel;
   uint64_t blocks = 96;
@@ -149,7 +149,7 @@ Result<ExitCode> Profile(Session& session, const Options& options,
     return InvalidInput(
         "profile needs a program (kernelsmith profile ./a.out) or a task and a candidate");
   }
-  KS_TRY(const GpuModel* gpu, FindGpuModel(options.gpu.empty() ? "h100" : options.gpu));
+  KS_TRY(const GpuModel* gpu, FindGpuModel(options.gpu));
   if (rest.size() >= 2 && rest[1].ends_with(".cu")) {
     if (rest.size() > 2) {
       return InvalidInput(
@@ -166,9 +166,8 @@ void AddProfile(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "profile", "Count what the kernels of a program or of a task's candidate do");
   auto options = std::make_shared<Options>();
-  command->add_option("--gpu", options->gpu,
-                      "GPU whose caches and limits count: h100 (default), "
-                      "a100, l4, rtx4090, t4");
+  command->add_option("--gpu", options->gpu, "GPU whose caches and limits count: " + GpuModelKeys())
+      ->capture_default_str();
   command
       ->add_option("--blocks", options->blocks,
                    "Watch so many blocks of a larger grid and scale; 0: all, exactly")

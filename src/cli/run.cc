@@ -48,7 +48,8 @@ void AddRun(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "run", "Run a CUDA program (built with nvcc -cudart shared) on the virtual GPU");
   auto options = std::make_shared<RunOptions>();
-  command->add_option("--gpu", options->gpu, "GPU to pose as: h100 (default), a100, l4, ...");
+  command->add_option("--gpu", options->gpu,
+                      "GPU to pose as, the default first: " + GpuModelKeys());
   command->add_option("--watchdog", options->watchdog_seconds,
                       "Seconds after which a kernel that only spins is ended; 0: never");
   // Options of every command, which do not fall through here. The program's output is its own, so

@@ -213,7 +213,8 @@ void AddSanitize(CLI::App& app, Session& session) {
   command->add_option("--error-exitcode", options->error_exit_code,
                       "Exit code if there is an error (default 1)");
   command->add_option("--max-findings", options->max_findings, "Findings to show (default 100)");
-  command->add_option("--gpu", options->gpu, "GPU to pose as: h100 (default), a100, l4, ...");
+  command->add_option("--gpu", options->gpu,
+                      "GPU to pose as, the default first: " + GpuModelKeys());
   command->add_option("--watchdog", options->watchdog_seconds,
                       "Seconds after which a kernel that only spins is ended; 0: never");
   command->add_option("--timeout", options->timeout_seconds,

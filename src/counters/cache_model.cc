@@ -63,18 +63,4 @@ uint64_t SectoredCache::CleanAll() {
   return count;
 }
 
-int64_t UnifiedL1Bytes(const GpuModel& gpu) {
-  switch (gpu.compute_capability()) {
-    case 75:
-      return 96 << 10;
-    case 80:
-      return 192 << 10;
-    case 86:
-    case 89:
-      return 128 << 10;
-    default:
-      return gpu.major >= 9 ? 256 << 10 : 128 << 10;
-  }
-}
-
 }  // namespace kernelsmith::counters

@@ -47,7 +47,4 @@ class SectoredCache {
   std::vector<Line> lines_;
 };
 
-// L1 and shared memory of an SM together (tuning guides of the architectures).
-int64_t UnifiedL1Bytes(const GpuModel& gpu);
-
 }  // namespace kernelsmith::counters

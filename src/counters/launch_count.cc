@@ -22,7 +22,7 @@ constexpr int64_t kLeastL1 = 16 << 10;
 
 uint64_t L1Share(const GpuModel& gpu, const LaunchCounters& counters) {
   const int64_t resident = std::max<int64_t>(1, counters.resident_blocks);
-  const int64_t left = UnifiedL1Bytes(gpu) - resident * counters.shared_bytes;
+  const int64_t left = gpu.unified_l1_bytes - resident * counters.shared_bytes;
   return static_cast<uint64_t>(std::max(left, kLeastL1) / resident);
 }
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "measure/gpu_rates.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 
@@ -137,10 +137,10 @@ void AddConvolution(const EagerOperator& op, const EagerParameters& parameters,
 
 double PeakOf(const OperatorWork& work, const GpuModel& gpu) {
   if (work.dtype == DType::kFloat64) {
-    return 2.0 * gpu.fp64_lanes_per_sm * gpu.sm_count * ClockHz(gpu);
+    return 2.0 * gpu.fp64_lanes_per_sm * gpu.sm_count * gpu.clock_hz();
   }
   const bool half = work.dtype == DType::kFloat16 || work.dtype == DType::kBfloat16;
-  return half ? RatesOf(gpu).tensor_fp16 : Fp32Peak(gpu);
+  return half ? gpu.rates.tensor_fp16 : gpu.fp32_peak();
 }
 
 double MemoryShare(const OperatorWork& work, const EagerParameters& p) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "measure/gpu_rates.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 namespace {

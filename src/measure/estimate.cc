@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "measure/gpu_rates.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 
@@ -36,7 +36,7 @@ constexpr double kAtomicSectorsPerClockPerSm = 0.5;
 class Model {
  public:
   Model(const LaunchCounters& counters, const GpuModel& gpu)
-      : c_(counters), gpu_(gpu), rates_(RatesOf(gpu)) {
+      : c_(counters), gpu_(gpu), rates_(gpu.rates) {
     const auto blocks = static_cast<double>(std::max<uint64_t>(1, c_.blocks));
     resident_ = std::max<double>(1, c_.resident_blocks);
     // The SM with the most blocks has this share of the work; with many waves the GPU evens blocks
@@ -88,7 +88,7 @@ class Model {
     if (seconds > 0) parts_.push_back({std::move(name), seconds, std::move(why)});
   }
   // Of work that SMs do by themselves, `clocks` in all.
-  double OnSms(double clocks) const { return clocks * share_ / ClockHz(gpu_); }
+  double OnSms(double clocks) const { return clocks * share_ / gpu_.clock_hz(); }
   double Of(InstructionClass which) const {
     return static_cast<double>(c_.by_class[static_cast<size_t>(which)]);
   }
@@ -136,7 +136,7 @@ class Model {
     double seconds = plain * share_ / per_sm_second(rates_.tensor_fp16);
     seconds +=
         static_cast<double>(c_.flops_tensor_8bit) * share_ / per_sm_second(rates_.tensor_8bit);
-    const double tf32 = rates_.tensor_tf32 > 0 ? rates_.tensor_tf32 : Fp32Peak(gpu_);
+    const double tf32 = rates_.tensor_tf32 > 0 ? rates_.tensor_tf32 : gpu_.fp32_peak();
     seconds += static_cast<double>(c_.flops_tensor_tf32) * share_ / per_sm_second(tf32);
     AddPipe("tensor cores", seconds,
             FormatQuantity(static_cast<double>(c_.flops_tensor), "flop") + Tail());
@@ -186,7 +186,7 @@ class Model {
         FormatQuantity(hottest, "updates") + " of the same word");
     const double sectors = static_cast<double>(c_.atomic_addresses);
     Add("atomics",
-        sectors / (kAtomicSectorsPerClockPerSm * gpu_.sm_count * ClockHz(gpu_)) +
+        sectors / (kAtomicSectorsPerClockPerSm * gpu_.sm_count * gpu_.clock_hz()) +
             OnSms(static_cast<double>(c_.atomic_turns)),
         FormatQuantity(static_cast<double>(c_.atomic_lanes), "updates"));
   }
@@ -194,7 +194,7 @@ class Model {
   // What one warp after the other needs, as many of them at a time as the SM holds.
   void Latency() {
     const auto warps = static_cast<double>(std::max<uint64_t>(1, c_.warps));
-    const double clock = ClockHz(gpu_);
+    const double clock = gpu_.clock_hz();
     const double l1 = c_.l1_sectors == 0
                           ? 0
                           : static_cast<double>(c_.l1_hits) / static_cast<double>(c_.l1_sectors);

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "measure/gpu_rates.h"
 #include "measure/plan_estimate.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 namespace {
@@ -105,14 +105,14 @@ TEST(EstimateLaunch, AnEmptyKernelIsItsLaunch) {
 
 TEST(Rates, EveryModelHasThem) {
   for (const GpuModel& gpu : AllGpuModels()) {
-    const GpuRates& rates = RatesOf(gpu);
-    EXPECT_GT(rates.tensor_fp16, Fp32Peak(gpu)) << gpu.key;
+    const GpuRates& rates = gpu.rates;
+    EXPECT_GT(rates.tensor_fp16, gpu.fp32_peak()) << gpu.key;
     EXPECT_GT(rates.l2_bandwidth, gpu.memory_bandwidth) << gpu.key;
     EXPECT_GT(rates.dram_latency, rates.l2_latency) << gpu.key;
   }
   // Data sheets: 66.9 and 19.5 teraflops.
-  EXPECT_NEAR(Fp32Peak(DefaultGpuModel()) / 1e12, 66.9, 0.1);
-  EXPECT_NEAR(Fp32Peak(**FindGpuModel("a100")) / 1e12, 19.5, 0.1);
+  EXPECT_NEAR(DefaultGpuModel().fp32_peak() / 1e12, 66.9, 0.1);
+  EXPECT_NEAR((*FindGpuModel("a100"))->fp32_peak() / 1e12, 19.5, 0.1);
 }
 
 TEST(EstimatePlan, NeverBelowTheFloor) {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <set>
 
-#include "measure/gpu_rates.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 
@@ -45,7 +45,7 @@ void Visit(const Argument& argument, const std::function<void(const ValueRef&)>&
 }  // namespace
 
 double TaskFloor::Seconds(const GpuModel& gpu) const {
-  return std::max(bytes / gpu.memory_bandwidth, flops / RatesOf(gpu).tensor_fp16);
+  return std::max(bytes / gpu.memory_bandwidth, flops / gpu.rates.tensor_fp16);
 }
 
 TaskFloor FloorOf(const Graph& graph, const std::vector<EagerOperator>& eager) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
-#include "measure/gpu_rates.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 namespace {
@@ -194,12 +194,12 @@ Feedback FeedbackOf(const json& findings, const std::string& stage, const std::s
 }
 
 std::vector<std::string> LimitsOf(const GpuModel& gpu) {
-  const GpuRates& rates = RatesOf(gpu);
+  const GpuRates& rates = gpu.rates;
   std::vector<std::string> limits = {
       fmt::format("{}, {} SMs", gpu.name, gpu.sm_count),
       fmt::format("DRAM {:.0f} GB/s, L2 {:.0f} GB/s, {:.0f} MiB of L2", gpu.memory_bandwidth / 1e9,
                   rates.l2_bandwidth / 1e9, static_cast<double>(gpu.l2_bytes) / (1 << 20)),
-      fmt::format("float32 {:.1f} Tflop/s without tensor cores", Fp32Peak(gpu) / 1e12)};
+      fmt::format("float32 {:.1f} Tflop/s without tensor cores", gpu.fp32_peak() / 1e12)};
   if (rates.tensor_fp16 > 0) {
     limits.push_back(fmt::format("tensor cores: float16 and bfloat16 {:.0f} Tflop/s, tf32 {:.0f}",
                                  rates.tensor_fp16 / 1e12, rates.tensor_tf32 / 1e12));

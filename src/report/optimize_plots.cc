@@ -5,10 +5,10 @@
 #include <map>
 
 #include "measure/estimate.h"
-#include "measure/gpu_rates.h"
 #include "report/html.h"
 #include "report/optimize_page.h"
 #include "report/plot_scale.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 namespace {
@@ -253,8 +253,8 @@ std::string LineagePlot(const OptimizePage& page) { return Lineage(page).Draw();
 
 std::string RooflinePlot(const OptimizePage& page) {
   const GpuModel& gpu = *page.gpu;
-  const double fp32 = Fp32Peak(gpu);
-  const double tensor = RatesOf(gpu).tensor_fp16;
+  const double fp32 = gpu.fp32_peak();
+  const double tensor = gpu.rates.tensor_fp16;
   const double top = std::max(fp32, tensor);
   // From well left of where bandwidth meets float32 to well right of where it meets tensor cores.
   double low = 0.05;

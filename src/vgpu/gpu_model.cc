@@ -14,11 +14,18 @@ namespace {
 //   W  NVIDIA's architecture white papers (Turing, Ampere GA100, Ada, Hopper) and the Blackwell
 //      tuning guide: SMs, lanes per SM, L2, clocks, bus width
 //   D  data sheet of the product: memory size and bandwidth
+//   U  tuning guides of the architectures: L1 and shared memory together
+//   T  the product's data sheet, rates of tensor cores "without sparsity" (L4: half of its figures
+//      with sparsity; RTX 4090: Ada white paper, appendix A, float32 accumulation)
+//   M  L2 bandwidth and latencies are not published by NVIDIA: round numbers of the order that
+//      public microbenchmarks give (Chips and Cheese on H100 and RTX 4090, 2022 and 2023; Jia and
+//      others on T4, arXiv:1903.07486), not copied from a table of theirs; B200's are guessed from
+//      H100's
 //   Q  what deviceQuery prints on the product: bytes of global memory left by the driver (a few
 //      megabytes more or less from driver to driver), clock rates, copy engines, largest
 //      persisting L2 (5/8 of L2 on H100, assumed for B200; 3/4 on A100; 11/16 on Ada)
 constexpr GpuModel kModels[] = {
-    // W, D, Q: H100 SXM5, 132 SMs, 50 MB L2, 5120 bit HBM3 at 2619 MHz, 3.35 TB/s. G: 9.0.
+    // W, D, Q, U, T, M: H100 SXM5, 132 SMs, 50 MB L2, 5120 bit HBM3 at 2619 MHz, 3.35 TB/s. G: 9.0.
     {.key = "h100",
      .name = "NVIDIA H100 80GB HBM3",
      .major = 9,
@@ -40,8 +47,16 @@ constexpr GpuModel kModels[] = {
      .shared_per_sm = 228 * 1024,
      .shared_per_block_optin = 227 * 1024,
      .reserved_shared_per_block = 1024,
-     .max_cluster_blocks = 8},
-    // W, D, Q: A100 SXM4 80 GB, 108 SMs, 40 MB L2, 5120 bit HBM2e at 1593 MHz, 2.039 TB/s. G: 8.0.
+     .max_cluster_blocks = 8,
+     .unified_l1_bytes = 256 * 1024,
+     .rates = {.tensor_fp16 = 989.4e12,
+               .tensor_tf32 = 494.7e12,
+               .tensor_8bit = 1978.9e12,
+               .l2_bandwidth = 5.7e12,
+               .l2_latency = 150e-9,
+               .dram_latency = 480e-9}},
+    // W, D, Q, U, T, M: A100 SXM4 80 GB, 108 SMs, 40 MB L2, 5120 bit HBM2e at 1593 MHz, 2.039 TB/s.
+    // G: 8.0.
     {.key = "a100",
      .name = "NVIDIA A100-SXM4-80GB",
      .major = 8,
@@ -63,8 +78,15 @@ constexpr GpuModel kModels[] = {
      .shared_per_sm = 164 * 1024,
      .shared_per_block_optin = 163 * 1024,
      .reserved_shared_per_block = 1024,
-     .max_cluster_blocks = 0},
-    // W, D, Q: L4, 58 SMs, 48 MB L2, 192 bit GDDR6 at 6251 MHz, 300 GB/s. G: 8.9.
+     .max_cluster_blocks = 0,
+     .unified_l1_bytes = 192 * 1024,
+     .rates = {.tensor_fp16 = 312e12,
+               .tensor_tf32 = 156e12,
+               .tensor_8bit = 624e12,
+               .l2_bandwidth = 4.4e12,
+               .l2_latency = 185e-9,
+               .dram_latency = 470e-9}},
+    // W, D, Q, U, T, M: L4, 58 SMs, 48 MB L2, 192 bit GDDR6 at 6251 MHz, 300 GB/s. G: 8.9.
     {.key = "l4",
      .name = "NVIDIA L4",
      .major = 8,
@@ -86,8 +108,16 @@ constexpr GpuModel kModels[] = {
      .shared_per_sm = 100 * 1024,
      .shared_per_block_optin = 99 * 1024,
      .reserved_shared_per_block = 1024,
-     .max_cluster_blocks = 0},
-    // W, D, Q: GeForce RTX 4090, 128 SMs, 72 MB L2, 384 bit GDDR6X at 10501 MHz, 1008 GB/s. G: 8.9.
+     .max_cluster_blocks = 0,
+     .unified_l1_bytes = 128 * 1024,
+     .rates = {.tensor_fp16 = 121e12,
+               .tensor_tf32 = 60e12,
+               .tensor_8bit = 242e12,
+               .l2_bandwidth = 1.9e12,
+               .l2_latency = 140e-9,
+               .dram_latency = 300e-9}},
+    // W, D, Q, U, T, M: GeForce RTX 4090, 128 SMs, 72 MB L2, 384 bit GDDR6X at 10501 MHz, 1008
+    // GB/s. G: 8.9.
     {.key = "rtx4090",
      .name = "NVIDIA GeForce RTX 4090",
      .major = 8,
@@ -109,8 +139,16 @@ constexpr GpuModel kModels[] = {
      .shared_per_sm = 100 * 1024,
      .shared_per_block_optin = 99 * 1024,
      .reserved_shared_per_block = 1024,
-     .max_cluster_blocks = 0},
-    // W, D, Q: Tesla T4, 40 SMs, 4 MB L2, 256 bit GDDR6 at 5001 MHz, 320 GB/s. G: 7.5, where the
+     .max_cluster_blocks = 0,
+     .unified_l1_bytes = 128 * 1024,
+     .rates = {.tensor_fp16 = 165.2e12,
+               .tensor_tf32 = 82.6e12,
+               .tensor_8bit = 330.3e12,
+               .l2_bandwidth = 5.0e12,
+               .l2_latency = 120e-9,
+               .dram_latency = 290e-9}},
+    // W, D, Q, U, T, M: Tesla T4, 40 SMs, 4 MB L2, 256 bit GDDR6 at 5001 MHz, 320 GB/s. G: 7.5,
+    // where the
     // driver reserves no shared memory and L2 persistence does not exist.
     {.key = "t4",
      .name = "Tesla T4",
@@ -133,9 +171,16 @@ constexpr GpuModel kModels[] = {
      .shared_per_sm = 64 * 1024,
      .shared_per_block_optin = 64 * 1024,
      .reserved_shared_per_block = 0,
-     .max_cluster_blocks = 0},
+     .max_cluster_blocks = 0,
+     .unified_l1_bytes = 96 * 1024,
+     .rates = {.tensor_fp16 = 65e12,
+               .tensor_tf32 = 0,
+               .tensor_8bit = 130e12,
+               .l2_bandwidth = 1.27e12,
+               .l2_latency = 120e-9,
+               .dram_latency = 280e-9}},
     // B200: github.com/pytorch/ao pull request 4002 quotes the driver: 148 SMs, 178.35 GB, 126.5 MB
-    // L2, 7680 bit HBM3e at 3996 MHz, 228 KB shared memory per SM. G: 10.0.
+    // L2, 7680 bit HBM3e at 3996 MHz, 228 KB shared memory per SM. G: 10.0. U, T, M.
     {.key = "b200",
      .name = "NVIDIA B200",
      .major = 10,
@@ -157,7 +202,14 @@ constexpr GpuModel kModels[] = {
      .shared_per_sm = 228 * 1024,
      .shared_per_block_optin = 227 * 1024,
      .reserved_shared_per_block = 1024,
-     .max_cluster_blocks = 8},
+     .max_cluster_blocks = 8,
+     .unified_l1_bytes = 256 * 1024,
+     .rates = {.tensor_fp16 = 2250e12,
+               .tensor_tf32 = 1125e12,
+               .tensor_8bit = 4500e12,
+               .l2_bandwidth = 10e12,
+               .l2_latency = 150e-9,
+               .dram_latency = 480e-9}},
 };
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -177,15 +229,21 @@ std::span<const GpuModel> AllGpuModels() { return kModels; }
 
 const GpuModel& DefaultGpuModel() { return kModels[0]; }
 
+std::string GpuModelKeys() {
+  std::string keys;
+  for (const GpuModel& model : kModels) {
+    keys += keys.empty() ? "" : ", ";
+    keys += model.key;
+  }
+  return keys;
+}
+
 Result<const GpuModel*> FindGpuModel(std::string_view name) {
   const std::string wanted = Normalised(name);
-  std::string known;
   for (const GpuModel& model : kModels) {
     if (wanted == model.key || wanted == Normalised(model.name)) return &model;
-    known += known.empty() ? "" : ", ";
-    known += model.key;
   }
-  return InvalidInput("unknown GPU '" + EscapeForTerminal(name) + "'; known are " + known);
+  return InvalidInput("unknown GPU '" + EscapeForTerminal(name) + "'; known are " + GpuModelKeys());
 }
 
 int MaxResidentBlocksPerSm(const GpuModel& gpu, const BlockNeeds& needs) {

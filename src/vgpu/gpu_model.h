@@ -1,16 +1,40 @@
-// The GPUs that the virtual GPU can pose as: the limits and properties that a program can see or
-// run into (device properties, launch checks, occupancy). They decide no arithmetic.
+// The GPUs that the virtual GPU can pose as and for which times are estimated: one row each, in
+// gpu_model.cc. A new GPU is a new row there; options, their help, limits and rates come from it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "support/result.h"
 
 namespace kernelsmith {
 
+// How fast a GPU is beyond what a program can see: what estimates divide by.
+struct GpuRates {
+  // Dense, with float32 accumulation, operations a second (a multiply-add is two); 0: no such
+  // units.
+  double tensor_fp16 = 0;  // and bfloat16
+  double tensor_tf32 = 0;
+  double tensor_8bit = 0;
+  double l2_bandwidth = 0;  // bytes a second
+  double l2_latency = 0;    // seconds from a load to its value
+  double dram_latency = 0;
+  int int32_lanes_per_sm = 64;
+
+  // The same on all of them (per SM and clock).
+  static constexpr double kIssuePerClock = 4;  // warp instructions: one a partition
+  static constexpr double kSpecialLanes = 16;  // special function unit
+  static constexpr double kL1SectorsPerClock = 4;
+  static constexpr double kSharedPassesPerClock = 1;
+  static constexpr double kSharedLatencyClocks = 30;
+  static constexpr double kL1LatencyClocks = 35;
+};
+
+// Limits and properties decide what a program can see or run into (device properties, launch
+// checks, occupancy). They decide no arithmetic.
 struct GpuModel {
   std::string_view key;   // what --gpu takes, e.g. "h100"
   std::string_view name;  // what cudaDeviceProp::name says
@@ -38,6 +62,9 @@ struct GpuModel {
   int shared_per_block_optin = 0;     // with cudaFuncAttributeMaxDynamicSharedMemorySize
   int reserved_shared_per_block = 0;  // taken by the driver out of shared_per_sm for every block
   int max_cluster_blocks = 0;         // portable cluster size; 0: no clusters
+  int64_t unified_l1_bytes = 0;       // L1 and shared memory of an SM together
+
+  GpuRates rates;
 
   // The same on every GPU since compute capability 7.0 (CUDA C++ Programming Guide, "Technical
   // specifications per compute capability").
@@ -61,6 +88,9 @@ struct GpuModel {
 
   int compute_capability() const { return major * 10 + minor; }
   int max_warps_per_sm() const { return max_threads_per_sm / kWarpSize; }
+  double clock_hz() const { return 1000.0 * sm_clock_khz; }
+  // Peak of ordinary float32 arithmetic, operations a second.
+  double fp32_peak() const { return 2.0 * fp32_lanes_per_sm * sm_count * clock_hz(); }
 };
 
 // What one block needs, for the occupancy rules.
@@ -78,8 +108,11 @@ int MaxResidentBlocksPerSm(const GpuModel& gpu, const BlockNeeds& needs);
 std::span<const GpuModel> AllGpuModels();
 const GpuModel& DefaultGpuModel();
 
-// By key ("h100", "a100", "l4", "rtx4090", "t4", "b200"), ignoring case, '-', '_' and spaces. An
-// unknown name is an error that lists the known ones.
+// "h100, a100, ...": all keys, the default first, for help and messages.
+std::string GpuModelKeys();
+
+// By key or name, ignoring case, '-', '_' and spaces. An unknown name is an error that lists the
+// known ones.
 Result<const GpuModel*> FindGpuModel(std::string_view name);
 
 }  // namespace kernelsmith

@@ -25,6 +25,12 @@ TEST(GpuModel, TableIsConsistent) {
     EXPECT_NEAR(bandwidth / gpu.memory_bandwidth, 1.0, 0.05) << gpu.name;
     EXPECT_LE(gpu.shared_per_block_optin + gpu.reserved_shared_per_block, gpu.shared_per_sm);
     EXPECT_GT(gpu.fp64_lanes_per_sm, 0);
+    EXPECT_GE(gpu.unified_l1_bytes, gpu.shared_per_sm) << gpu.name;
+    EXPECT_GT(gpu.rates.tensor_fp16, 0) << gpu.name;
+    EXPECT_GT(gpu.rates.l2_bandwidth, 0) << gpu.name;
+    EXPECT_GT(gpu.rates.l2_latency, 0) << gpu.name;
+    EXPECT_GT(gpu.rates.dram_latency, 0) << gpu.name;
+    EXPECT_THAT(GpuModelKeys(), ::testing::HasSubstr(std::string(gpu.key)));
   }
 }
 

@@ -18,6 +18,7 @@
 
 #include "support/result.h"
 #include "vgpu/fault.h"
+#include "vgpu/gpu_model.h"
 #include "vgpu/memory.h"
 #include "vgpu/module.h"
 
@@ -29,8 +30,8 @@ class Observer;
 // What runs kernels. Both give the same results, bit for bit; observers need the interpreter, or a
 // screen (screen.h).
 enum class Engine : uint8_t {
-  kAuto,         // the interpreter, until a kernel has cost as much as compiling it does
-  kJit,          // compiled code wherever possible
+  kAuto,  // the interpreter, until a kernel has cost as much as compiling it does
+  kJit,   // compiled code wherever possible
   kInterpreter,
 };
 
@@ -58,7 +59,7 @@ struct LaunchStatistics {
 };
 
 struct LaunchResult {
-  std::optional<Fault> fault;  // the kernel ended early because of this
+  std::optional<Fault> fault;   // the kernel ended early because of this
   LaunchStatistics statistics;  // instructions: those that the interpreter ran
   bool compiled = false;        // some of it ran as compiled code
   double compile_ms = 0;        // spent on compiling in this launch
@@ -71,12 +72,13 @@ class VirtualGpu {
  public:
   struct Options {
     DeviceMemory::Options memory;
-    uint32_t multiprocessors = 132;
-    uint32_t resident_blocks = 132 * 8;      // blocks that may wait for one another
-    uint32_t max_shared_bytes = 227 * 1024;  // %total_smem limits are the caller's business
-    uint64_t heap_bytes = 8 << 20;           // cudaLimitMallocHeapSize
-    uint32_t stack_bytes = 64 << 10;    // per thread, for kernels with recursion or indirect calls
-    uint64_t clock_hz = 1'980'000'000;  // what clock64 counts by
+    uint32_t multiprocessors = static_cast<uint32_t>(DefaultGpuModel().sm_count);
+    uint32_t resident_blocks = 8 * multiprocessors;  // blocks that may wait for one another
+    // %total_smem limits are the caller's business.
+    uint32_t max_shared_bytes = static_cast<uint32_t>(DefaultGpuModel().shared_per_block_optin);
+    uint64_t heap_bytes = 8 << 20;    // cudaLimitMallocHeapSize
+    uint32_t stack_bytes = 64 << 10;  // per thread, for kernels with recursion or indirect calls
+    uint64_t clock_hz = static_cast<uint64_t>(DefaultGpuModel().clock_hz());  // of clock64
     // All that can run only spins for so long: the launch ends with kNoProgress. Zero: never.
     std::chrono::milliseconds watchdog{20'000};
     // A launch that takes longer ends with kNoProgress, whatever it does. Zero: never.
