@@ -324,10 +324,23 @@ class BoundsChecker final : public Checker {
   std::map<std::tuple<const vgpu::Instruction*, FindingKind, Space, uint64_t>, size_t> known_;
 };
 
+class ExactLimits final : public Checker {
+ public:
+  using Checker::Checker;
+  uint32_t interests() const override { return vgpu::interest::kBadAccesses; }
+  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
+    return vgpu::ScreenChecks{.bad_accesses = true};
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Checker> MakeBoundsChecker(FindingSink& sink, vgpu::VirtualGpu& gpu) {
   return std::make_unique<BoundsChecker>(sink, gpu);
+}
+
+std::unique_ptr<Checker> MakeExactLimits(FindingSink& sink) {
+  return std::make_unique<ExactLimits>(sink);
 }
 
 }  // namespace kernelsmith::checkers

@@ -196,7 +196,7 @@ void AddSanitize(CLI::App& app, Session& session) {
   auto options = std::make_shared<SanitizeOptions>();
   std::string names;
   std::string footer = "Checks:\n";
-  for (const checkers::CheckName& check : checkers::AllChecks()) {
+  for (const checkers::Check& check : checkers::AllChecks()) {
     footer += fmt::format("  {:10} {}\n", check.name, check.what);
   }
   footer +=

@@ -86,27 +86,22 @@ class CandidateRun {
     }
     KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice(std::move(device_options)));
     checkers::CheckerList list(sink_);
-    // Buffers of a plan are the plan's: what the candidate does not free is torch's to free.
-    std::vector<std::string> checks = checks_;
-    std::erase(checks, "leak");
-    checkers::AddCheckers(list, checks, sink_, *device->gpu());
+    checkers::OrderChecker* const orders =
+        checkers::AddCheckers(list, checks_, sink_, *device->gpu(), checkers::CheckSubject::kPlan);
     RunRequest request{.plan = &plan,
                        .ptx = candidate_.ptx,
                        .ptx_name = candidate_.ptx_path.string(),
                        .inputs = inputs,
                        .observer = &list,
                        .observe_preparation = true};
-    if (std::find(checks.begin(), checks.end(), "determinism") != checks.end()) {
-      auto made = std::make_unique<checkers::OrderChecker>(sink_);
-      request.launch = [orders = made.get()](vgpu::VirtualGpu& gpu,
-                                             const vgpu::LaunchRequest& launch) {
+    if (orders != nullptr) {
+      request.launch = [orders](vgpu::VirtualGpu& gpu, const vgpu::LaunchRequest& launch) {
         return checkers::LaunchInSeveralOrders(
             gpu, launch,
             [&](checkers::Finding finding, const std::vector<checkers::MemoryRange>& where) {
               orders->Add(std::move(finding), where);
             });
       };
-      list.Add(std::move(made));
     }
     const std::map<uint64_t, SourceLocation> sites = SitesOf(plan);
     PlanChecks steps(plan, list, *device->gpu(),

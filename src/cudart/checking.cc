@@ -244,12 +244,7 @@ void Checking::SetMemoryOptions(vgpu::DeviceMemory::Options& options) {
 }
 
 void Checking::Start(vgpu::VirtualGpu& gpu) {
-  checkers::AddCheckers(list_, checks_, sink_, gpu);
-  if (std::find(checks_.begin(), checks_.end(), "determinism") != checks_.end()) {
-    auto orders = std::make_unique<checkers::OrderChecker>(sink_);
-    orders_ = orders.get();
-    list_.Add(std::move(orders));
-  }
+  orders_ = checkers::AddCheckers(list_, checks_, sink_, gpu);
   sink_.SetListener([this](const checkers::Finding& finding) {
     const std::string line = checkers::EncodeFinding(finding) + "\n";
     if (report_ >= 0) (void)!::write(report_, line.data(), line.size());

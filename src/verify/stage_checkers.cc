@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "checkers/checker.h"
-#include "checkers/init.h"
-#include "checkers/race.h"
-#include "checkers/sync.h"
+#include "checkers/suite.h"
 #include "device/plan_checks.h"
 #include "verify/stages.h"
 
@@ -32,27 +29,13 @@ Finding FromChecker(const checkers::Finding& found) {
           .where = place.source.file.empty() ? place.ptx : place.source};
 }
 
-// Asks for exact limits and hears of nothing: an array of 63 floats in shared memory ends there,
-// not at the next multiple of 16 bytes. What is beyond is a fault like any other.
-class ExactLimits final : public checkers::Checker {
- public:
-  using Checker::Checker;
-  uint32_t interests() const override { return vgpu::interest::kBadAccesses; }
-  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
-    return vgpu::ScreenChecks{.bad_accesses = true};
-  }
-};
-
 // Number of a hidden configuration: in our suite the first hidden one is often a single element.
 constexpr size_t kOddConfiguration = 2;
 
 Status CheckSubject(Verification& verification, const TracedShape& subject, vgpu::VirtualGpu& gpu) {
   checkers::FindingSink sink;
   checkers::CheckerList list(sink);
-  list.Add(std::make_unique<checkers::RaceChecker>(sink, gpu.memory()));
-  list.Add(checkers::MakeSyncChecker(sink));
-  list.Add(checkers::MakeInitChecker(sink));
-  list.Add(std::make_unique<ExactLimits>(sink));
+  checkers::AddVerdictCheckers(list, sink, gpu);
   // Inputs that are overwritten are found by what is in them afterwards.
   PlanChecks steps(
       subject.plan, list, gpu,
@@ -120,8 +103,7 @@ Status CheckersStage(Verification& verification) {
     verification.note +=
         (verification.note.empty() ? "" : "; ") + subject->request.configuration.name;
   }
-  verification.verdict.proof.checkers = {"bounds", "races", "synchronisation",
-                                         "uninitialised reads"};
+  verification.verdict.proof.checkers = checkers::VerdictCheckerNames();
   return {};
 }
 
