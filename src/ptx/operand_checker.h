@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ptx/operand_rules.h"
+#include "ptx/ptx.h"
 #include "ptx/syntax.h"
 
 namespace kernelsmith::ptx {
@@ -15,6 +16,7 @@ struct Mismatch {
   std::string message;
   // How far the instruction fitted the form: of several forms the furthest gives the message.
   int rank = 1;
+  InstructionRefusal refusal = {};
 };
 using Check = std::optional<Mismatch>;
 

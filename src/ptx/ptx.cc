@@ -26,7 +26,7 @@ Result<Module> Parse(std::string_view text, std::string file_name, const ParseOp
   Parser(text, &module, &reporter).Run();
   // A tree with holes would only give errors that follow from the first ones.
   if (!reporter.failed()) ResolveNames(&module, &reporter);
-  if (!reporter.failed()) Validate(module, &reporter);
+  if (!reporter.failed()) Validate(module, &reporter, options.refusal);
   if (reporter.failed()) return reporter.TakeError();
   return module;
 }

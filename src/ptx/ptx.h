@@ -16,9 +16,19 @@
 
 namespace kernelsmith::ptx {
 
+// Why the first instruction that is refused does not fit, as numbers: for those who try out
+// variants of it (vgpu/probe.h).
+struct InstructionRefusal {
+  bool needs_newer_target = false;
+  // Registers of a matrix fragment; 0: their number is not what is wrong.
+  int expected_registers = 0;
+  int found_registers = 0;
+};
+
 struct ParseOptions {
   // Further errors in the same text are not reported.
   int max_errors = 20;
+  InstructionRefusal* refusal = nullptr;  // filled in if an instruction is refused
 };
 
 // The module, or up to max_errors diagnostics with file, line and column. The error is of kind

@@ -2,6 +2,7 @@
 
 #include <climits>
 #include <optional>
+#include <utility>
 
 #include "ptx/fragments.h"
 #include "ptx/operand_checker.h"
@@ -31,8 +32,8 @@ struct Architecture {
 
 class Validator {
  public:
-  Validator(const Module& module, Reporter* reporter)
-      : module_(module), reporter_(*reporter), architecture_(module.target) {}
+  Validator(const Module& module, Reporter* reporter, InstructionRefusal* refusal)
+      : module_(module), reporter_(*reporter), refusal_(refusal), architecture_(module.target) {}
 
   void Run() {
     for (const Function& function : module_.functions) {
@@ -42,6 +43,7 @@ class Validator {
       for (const Instruction& instruction : function.instructions) {
         if (reporter_.full()) return;
         if (Check mismatch = CheckInstruction(instruction)) {
+          if (refusal_ != nullptr) *std::exchange(refusal_, nullptr) = mismatch->refusal;
           reporter_.Invalid(mismatch->where, std::move(mismatch->message));
         }
       }
@@ -104,8 +106,10 @@ class Validator {
                                              std::to_string(form.version.minor) + " or later"};
     }
     if (!form.target.empty() && !architecture_.Has(Architecture(form.target))) {
-      return Mismatch{instruction.where, Quoted(instruction.mnemonic->text) + " needs .target " +
-                                             form.target + " or later"};
+      return Mismatch{.where = instruction.where,
+                      .message = Quoted(instruction.mnemonic->text) + " needs .target " +
+                                 form.target + " or later",
+                      .refusal = {.needs_newer_target = true}};
     }
     return std::nullopt;
   }
@@ -139,8 +143,11 @@ class Validator {
       const bool is_vector = operand.kind == OperandKind::kVector;
       const size_t count = is_vector ? operand.elements.size() : 1;
       if (count != static_cast<size_t>(fragment->registers)) {
-        return Mismatch{operand.where, "expected " + std::to_string(fragment->registers) +
-                                           " register(s), found " + std::to_string(count)};
+        return Mismatch{.where = operand.where,
+                        .message = "expected " + std::to_string(fragment->registers) +
+                                   " register(s), found " + std::to_string(count),
+                        .refusal = {.expected_registers = static_cast<int>(fragment->registers),
+                                    .found_registers = static_cast<int>(count)}};
       }
       for (size_t k = 0; k < count; ++k) {
         const Operand& element = is_vector ? operand.elements[k] : operand;
@@ -216,6 +223,7 @@ class Validator {
 
   const Module& module_;
   Reporter& reporter_;
+  InstructionRefusal* refusal_;  // of the first mismatch
   Architecture architecture_;
   const Function* function_ = nullptr;      // the one at hand
   std::optional<OperandChecker> operands_;  // of that function
@@ -224,6 +232,8 @@ class Validator {
 
 }  // namespace
 
-void Validate(const Module& module, Reporter* reporter) { Validator(module, reporter).Run(); }
+void Validate(const Module& module, Reporter* reporter, InstructionRefusal* refusal) {
+  Validator(module, reporter, refusal).Run();
+}
 
 }  // namespace kernelsmith::ptx

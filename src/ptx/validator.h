@@ -2,12 +2,13 @@
 // branches and calls, and what .target and .version must be for them.
 #pragma once
 
+#include "ptx/ptx.h"
 #include "ptx/reporter.h"
 #include "ptx/syntax.h"
 
 namespace kernelsmith::ptx {
 
-// Names must have been resolved without error.
-void Validate(const Module& module, Reporter* reporter);
+// Names must have been resolved without error. `refusal` may be null.
+void Validate(const Module& module, Reporter* reporter, InstructionRefusal* refusal = nullptr);
 
 }  // namespace kernelsmith::ptx

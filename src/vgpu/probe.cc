@@ -22,8 +22,8 @@ using ptx::OperandForm;
 using ptx::OperandRole;
 using ptx::Type;
 
-// Vectors of registers begin with lengths that no instruction has; each another, so that the
-// validator's "expected 4 register(s), found 41" tells which it is.
+// Vectors of registers begin with lengths that no instruction has; each another, so that the length
+// that the validator refuses tells which it is.
 constexpr int kUnknownLength = 41;
 
 std::string RegisterOf(int bits, int number) {
@@ -85,7 +85,7 @@ Result<std::unique_ptr<InstructionProbe>> InstructionProbe::Create() {
 
 InstructionProbe::~InstructionProbe() = default;
 
-Status InstructionProbe::TryText(const std::string& instruction) {
+Status InstructionProbe::TryText(const std::string& instruction, ptx::InstructionRefusal* refusal) {
   // The newest target with everything that only one generation has.
   const bool blackwell = instruction.starts_with("tcgen05") || instruction.starts_with("redux.f") ||
                          instruction.find("kind::") != std::string::npos;
@@ -100,11 +100,10 @@ Status InstructionProbe::TryText(const std::string& instruction) {
         "{}\n{}{};\nL0: ret;\n}}\n",
         target, instruction.find("tlist") != std::string::npos ? "tlist: .branchtargets L0;" : "",
         "", instruction);
-    auto parsed = ptx::Parse(text, "probe.ptx");
+    *refusal = {};
+    auto parsed = ptx::Parse(text, "probe.ptx", {.refusal = refusal});
     if (!parsed.ok()) {
-      const std::string& message = parsed.error().message();
-      const bool newer = message.find("target") != std::string::npos;
-      if (newer && std::string_view(target) != "sm_120a") continue;
+      if (refusal->needs_newer_target && std::string_view(target) != "sm_120a") continue;
       return parsed.error();
     }
     KS_TRY(const auto module,
@@ -194,8 +193,10 @@ ProbeResult InstructionProbe::TryWith(const std::string& mnemonic, const Instruc
   if (!entry.supported) return {.why = "the virtual GPU does not have it"};
   std::string why;
   bool refused = false;  // by the engine, not by the check of operands
+  ptx::InstructionRefusal refusal;
   const auto attempt = [&](const std::string& operands) {
-    const Status status = TryText(operands.empty() ? mnemonic : mnemonic + " " + operands);
+    const Status status =
+        TryText(operands.empty() ? mnemonic : mnemonic + " " + operands, &refusal);
     if (status.ok()) return true;
     const bool unsupported = status.error().kind() == ErrorKind::kUnsupported;
     if (why.empty() || (unsupported && !refused)) why = status.error().message();
@@ -274,19 +275,16 @@ ProbeResult InstructionProbe::TryWith(const std::string& mnemonic, const Instruc
                 OperandText(operand, slot_types, vector_width, number++, vector_index, guess);
             if (NeedsLength(operand)) ++vector_index;
           }
-          const Status status = TryText(operands.empty() ? mnemonic : mnemonic + " " + operands);
+          const Status status =
+              TryText(operands.empty() ? mnemonic : mnemonic + " " + operands, &refusal);
           if (status.ok()) return {.interpreter = true};
-          int length = 0;
-          int expected = 0;
-          const std::string& message = status.error().message();
-          if (std::sscanf(message.c_str(), "expected %d register(s), found %d", &expected,
-                          &length) == 2 &&
-              length >= kUnknownLength) {
-            guess.lengths[static_cast<size_t>(length - kUnknownLength)] = expected;
+          if (refusal.found_registers >= kUnknownLength) {
+            guess.lengths[static_cast<size_t>(refusal.found_registers - kUnknownLength)] =
+                refusal.expected_registers;
             continue;
           }
           const bool unsupported = status.error().kind() == ErrorKind::kUnsupported;
-          if (why.empty() || (unsupported && !refused)) why = message;
+          if (why.empty() || (unsupported && !refused)) why = status.error().message();
           refused |= unsupported;
           break;
         }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ptx/instruction_table.h"
+#include "ptx/ptx.h"
 #include "support/result.h"
 
 namespace kernelsmith::vgpu {
@@ -44,8 +45,8 @@ class InstructionProbe {
                       const ptx::InstructionForm& form, const std::vector<ptx::Type>& slot_types,
                       int vector_width);
   // With operands as written: an error of kind kUnsupported, or kInvalidInput where the operands do
-  // not fit.
-  Status TryText(const std::string& instruction);
+  // not fit; `refusal` says in which way.
+  Status TryText(const std::string& instruction, ptx::InstructionRefusal* refusal);
 
   std::unique_ptr<VirtualGpu> gpu_;
 };
