@@ -112,15 +112,7 @@ void Runtime::RunKernel(const KernelWork& work) {
 }
 
 void Runtime::FailInKernel(const vgpu::Fault& fault) {
-  std::string message = fault.message;
-  if (fault.kind == vgpu::FaultKind::kAssert) {
-    // CUDA's own words end here; the engine adds where in the PTX it was.
-    constexpr std::string_view kEnd = "` failed.";
-    if (const size_t end = message.find(kEnd); end != std::string::npos) {
-      message.resize(end + kEnd.size());
-    }
-  }
-  Fail(ErrorOfFault(fault.kind), message);
+  Fail(ErrorOfFault(fault.kind), fault.message);
 }
 
 void Runtime::RunCopy(const CopyWork& work) {

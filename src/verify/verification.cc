@@ -156,12 +156,8 @@ void Verification::Tell(Finding finding, Weight weight) {
 }
 
 std::string FaultText(const vgpu::Fault& fault) {
-  // The engine's sentence goes on with the kernel's mangled name and the place in the PTX, and that
-  // of a kernel without progress with every warp's place.
-  std::string what = fault.message.substr(0, fault.message.rfind(" in kernel "));
-  what = what.substr(0, what.find("; warp 0: "));
-  if (fault.kernel.empty()) return what;
-  return fmt::format("{}; kernel {}, block ({}, {}, {}), thread ({}, {}, {})", what,
+  if (fault.kernel.empty()) return fault.what;
+  return fmt::format("{}; kernel {}, block ({}, {}, {}), thread ({}, {}, {})", fault.what,
                      KernelName(fault.kernel), fault.block.x, fault.block.y, fault.block.z,
                      fault.thread.x, fault.thread.y, fault.thread.z);
 }

@@ -35,6 +35,7 @@ const char* FaultKindName(FaultKind kind);
 
 struct Fault {
   FaultKind kind = FaultKind::kLaunchFailure;
+  std::string what;     // what is wrong, without where: "endless loop: it goes round and ..."
   std::string message;  // whole sentence for a person, with thread, block and address
   std::string kernel;
   Dim3 block{0, 0, 0};

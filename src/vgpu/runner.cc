@@ -410,13 +410,13 @@ void Runner::Deadlock(Block& block) {
 }
 
 // A fault of the first warp that has not ended.
-void Runner::FailFirst(Block& block, const std::string& message) {
+void Runner::FailFirst(Block& block, const std::string& what, std::string_view details) {
   for (Warp& w : block.warps) {
     if (w.live == 0) continue;
     const int lane = std::countr_zero(w.live);
     w.frame = w.lane_frame[lane];
     w.pc = w.lane_pc[lane];
-    w.Fail(FaultKind::kNoProgress, lane, 0, message);
+    w.Fail(FaultKind::kNoProgress, lane, 0, what, details);
     return;
   }
 }
@@ -435,9 +435,9 @@ bool Runner::WaitForOthers(Clock::time_point last_progress) {
   if (watchdog.count() > 0 && Clock::now() - last_progress > watchdog) {
     Block& block = *resident_.front();
     FailFirst(block,
-              fmt::format("no progress for {} ms: all {} resident blocks of {} only spin; {}",
-                          watchdog.count(), resident_.size(), launch_.request.grid.Count(),
-                          DescribeWaiting(block)));
+              fmt::format("no progress for {} ms: all {} resident blocks of {} only spin",
+                          watchdog.count(), resident_.size(), launch_.request.grid.Count()),
+              "; " + DescribeWaiting(block));
     return false;
   }
   std::this_thread::yield();

@@ -89,7 +89,7 @@ class Runner {
   bool WaitForOthers(Clock::time_point last_progress);
   // By VirtualGpu::Options::time_limit; the launch has its fault then.
   bool TimeIsUp(Clock::time_point begun);
-  void FailFirst(Block& block, const std::string& message);
+  void FailFirst(Block& block, const std::string& what, std::string_view details = "");
 
   // ---- compiled code
   static bool Handle(jit::BlockContext* block, jit::WarpContext* context,

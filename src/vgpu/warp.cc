@@ -35,7 +35,8 @@ const char* FaultKindName(FaultKind kind) {
   KS_UNREACHABLE();
 }
 
-void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what) {
+void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what,
+                std::string_view details) {
   stopped = true;
   if (launch->fault) return;
   Fault fault;
@@ -44,6 +45,7 @@ void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what) {
   fault.block = block->index;
   fault.thread = WarpPicture(*this).thread_index(lane);
   fault.address = address;
+  fault.what = std::move(what);
   if (frame != nullptr && pc < frame->function->code.size()) {
     const Instruction& in = instruction();
     fault.ptx = PtxLocationOf(function(), in);
@@ -51,12 +53,12 @@ void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what) {
     fault.instruction = TextOf(function(), in);
   }
   if (kind == FaultKind::kAssert) {  // what CUDA prints, to the letter
-    fault.message = std::move(what);
+    fault.message = fault.what;
     launch->fault = std::move(fault);
     return;
   }
-  fault.message = fmt::format("{} in kernel {}, block ({},{},{}), thread ({},{},{})", what,
-                              fault.kernel, fault.block.x, fault.block.y, fault.block.z,
+  fault.message = fmt::format("{}{} in kernel {}, block ({},{},{}), thread ({},{},{})", fault.what,
+                              details, fault.kernel, fault.block.x, fault.block.y, fault.block.z,
                               fault.thread.x, fault.thread.y, fault.thread.z);
   if (!fault.instruction.empty()) fault.message += fmt::format(", at `{}`", fault.instruction);
   if (fault.ptx.line > 0) fault.message += fmt::format(", {}:{}", fault.ptx.file, fault.ptx.line);

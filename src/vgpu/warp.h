@@ -174,7 +174,9 @@ struct alignas(64) Warp {
   const Instruction& instruction() const { return frame->function->code[pc]; }
 
   // Ends the launch with a fault of `lane` at the current instruction.
-  void Fail(FaultKind kind, int lane, uint64_t address, std::string what);
+  // `details` are for the whole sentence only.
+  void Fail(FaultKind kind, int lane, uint64_t address, std::string what,
+            std::string_view details = "");
   // The window of global memory that contains [address, address + bytes); false if there is none.
   bool FindWindow(uint64_t address, uint64_t bytes);
   void FailAddress(int lane, uint64_t address, uint32_t bytes, MemorySpace space, bool write);
