@@ -277,6 +277,7 @@ Result<RawTrace> ParseRawTrace(std::string_view text, const PlanLimits& limits) 
     } else if (kind == "finding") {
       RawFinding finding{.kind = line.Text("kind"), .message = line.Text("message")};
       finding.site = object.contains("at") ? line.Number("at") : 0;
+      finding.out_of_memory = object.contains("oom") && line.Flag("oom");
       if (finding.message.size() > kMaxText) finding.message.resize(kMaxText);
       if (trace.findings.size() < 100) trace.findings.push_back(std::move(finding));
     } else if (kind == "sandbox") {

@@ -16,6 +16,7 @@ struct RawFinding {
   std::string kind;
   std::string message;
   uint64_t site = 0;
+  bool out_of_memory = false;
 };
 
 struct RawTrace {

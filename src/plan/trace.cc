@@ -199,6 +199,7 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
   if (trace.ok()) {
     for (const RawFinding& finding : trace->findings) {
       add(KindOf(finding.kind), finding.message, finding.site);
+      child.findings.back().out_of_memory = finding.out_of_memory;
     }
   }
   if (result.truncated && result.out.size() >= options.max_reply) {

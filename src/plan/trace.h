@@ -39,7 +39,8 @@ struct HostFinding {
   };
   Kind kind = Kind::kUnsupported;
   std::string message;
-  SourceLocation where;  // in the candidate; file empty: not known
+  SourceLocation where;        // in the candidate; file empty: not known
+  bool out_of_memory = false;  // it happened for want of device memory
 };
 const char* Name(HostFinding::Kind kind);
 // True where the candidate itself is at fault; false where it is only more than we can do.
@@ -58,7 +59,7 @@ struct TraceOptions {
   std::filesystem::path tracer;      // empty: kernelsmith-tracer beside this program
   std::string function = "forward";  // what to call
   std::chrono::milliseconds timeout{20'000};
-  uint64_t memory_bytes = uint64_t{4} << 30;          // host memory of the child
+  uint64_t memory_bytes = uint64_t{4} << 30;  // host memory of the child
   // What cudaMalloc hands out: an H100 has as much, and no page of it is touched.
   uint64_t device_memory_bytes = uint64_t{80} << 30;
   size_t max_reply = size_t{512} << 20;

@@ -23,10 +23,6 @@ CaseTensors Blank(const TaskGraph& graph) {
   return blank;
 }
 
-bool OutOfMemory(const std::string& message) {
-  return message.find("out of memory") != std::string::npos;
-}
-
 }  // namespace
 
 Status JudgeHostAt(Verification& verification, const TaskRequest& request, const TaskGraph& graph,
@@ -46,7 +42,7 @@ Status JudgeHostAt(Verification& verification, const TaskRequest& request, const
     const bool by_data = finding.kind == HostFinding::Kind::kDataDependent ||
                          finding.kind == HostFinding::Kind::kHostComputed ||
                          finding.kind == HostFinding::Kind::kTimeout;
-    if (!fails || by_data || OutOfMemory(finding.message)) continue;
+    if (!fails || by_data || finding.out_of_memory) continue;
     verification.Add(
         VerdictKind::kRefuted,
         {.kind = finding.kind == HostFinding::Kind::kClearedLaunchError ? "launch_error"

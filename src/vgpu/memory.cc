@@ -96,7 +96,12 @@ Result<uint64_t> DeviceMemory::TakePages(uint64_t bytes, uint64_t alignment) {
     }
     ReleaseQuarantine(0);
   }
-  return Error(ErrorKind::kTimeout, "out of memory: device address space is used up");
+  return OutOfMemory("device address space is used up");
+}
+
+Error DeviceMemory::OutOfMemory(const std::string& why) {
+  ran_out_ = true;
+  return {ErrorKind::kTimeout, "out of memory: " + why};
 }
 
 void DeviceMemory::ReturnPages(uint64_t address, uint64_t bytes) {
@@ -134,9 +139,8 @@ Result<uint64_t> DeviceMemory::Allocate(uint64_t size, AllocationKind kind, std:
   KS_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0);
   std::unique_lock lock(mutex_);
   if (size > options_.capacity || used_ > options_.capacity - size) {
-    return Error(ErrorKind::kTimeout,
-                 fmt::format("out of memory: {} bytes asked for, {} of {} in use", size, used_,
-                             options_.capacity));
+    return OutOfMemory(
+        fmt::format("{} bytes asked for, {} of {} in use", size, used_, options_.capacity));
   }
   const uint64_t pages = PagesFor(size);
   KS_TRY(const uint64_t address, TakePages(pages, alignment));
@@ -144,9 +148,7 @@ Result<uint64_t> DeviceMemory::Allocate(uint64_t size, AllocationKind kind, std:
       mprotect(reinterpret_cast<void*>(address), AlignUp(size, kPage), PROT_READ | PROT_WRITE) !=
           0) {
     ReturnPages(address, pages);
-    return Error(
-        ErrorKind::kTimeout,
-        fmt::format("out of memory: cannot make {} bytes accessible: {}", size, strerror(errno)));
+    return OutOfMemory(fmt::format("cannot make {} bytes accessible: {}", size, strerror(errno)));
   }
   live_[address] = {
       .address = address,

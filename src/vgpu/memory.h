@@ -115,6 +115,8 @@ class DeviceMemory {
   std::vector<Allocation> FreedAllocations() const;
   uint64_t used_bytes() const;
   uint64_t capacity() const { return options_.capacity; }
+  // Some Allocate failed because there was no more.
+  bool ran_out() const { return ran_out_; }
 
   uint64_t shared_window() const { return base_; }
   uint64_t local_window() const { return base_ + kSharedWindows * kSharedWindowSize; }
@@ -134,6 +136,7 @@ class DeviceMemory {
   Result<uint64_t> TakePages(uint64_t bytes, uint64_t alignment);
   void ReleaseQuarantine(uint64_t down_to_bytes);
   void ReturnPages(uint64_t address, uint64_t bytes);
+  Error OutOfMemory(const std::string& why);
 
   Options options_;
   uint64_t base_ = 0;
@@ -149,6 +152,7 @@ class DeviceMemory {
   uint64_t used_ = 0;
   uint64_t quarantined_ = 0;
   uint64_t next_id_ = 1;
+  std::atomic<bool> ran_out_{false};
   std::atomic<uint64_t> generation_{1};
   std::atomic<uint64_t> next_code_{1};
 };

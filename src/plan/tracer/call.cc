@@ -203,15 +203,23 @@ void CallBoth(const json& request, std::vector<Value>& arguments) {
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
     recorder.Finding("launch_error",
-                     std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error));
+                     std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error),
+                     error == cudaErrorMemoryAllocation);
     return;
   }
   // One whose error the program cleared: it may have had another way.
   if (const cudaError_t failed = cudart::TakeFailedLaunch(); failed != cudaSuccess) {
     recorder.Finding("cleared_launch_error",
-                     std::string(cudaGetErrorName(failed)) + ": " + cudaGetErrorString(failed));
+                     std::string(cudaGetErrorName(failed)) + ": " + cudaGetErrorString(failed),
+                     failed == cudaErrorMemoryAllocation);
   }
   if (ReportResult(result, request["direct"].get<bool>())) recorder.Emit({{"s", "done"}});
+}
+
+// Whether that may be why the candidate threw: its checks give the error other words.
+bool RanOutOfMemory() {
+  cudart::Runtime& runtime = cudart::Runtime::Get();
+  return runtime.initialised() && runtime.memory().ran_out();
 }
 
 }  // namespace
@@ -233,9 +241,9 @@ void CallCandidate(const json& request, std::vector<Value>& arguments) {
   } catch (const light::UnsupportedError& error) {
     recorder.Finding("unsupported", error.what());
   } catch (const std::exception& error) {
-    recorder.Finding("exception", error.what());
+    recorder.Finding("exception", error.what(), RanOutOfMemory());
   } catch (...) {
-    recorder.Finding("exception", "an exception that is no std::exception");
+    recorder.Finding("exception", "an exception that is no std::exception", RanOutOfMemory());
   }
 }
 

@@ -387,8 +387,12 @@ void TraceRecorder::Library(json step, std::function<void()> run) {
 
 void TraceRecorder::Phase(const char* name) { Emit({{"s", "phase"}, {"p", name}}); }
 
-void TraceRecorder::Finding(const char* kind, const std::string& message) {
-  Emit({{"s", "finding"}, {"kind", kind}, {"message", message}, {"at", Site()}});
+void TraceRecorder::Finding(const char* kind, const std::string& message, bool out_of_memory) {
+  Emit({{"s", "finding"},
+        {"kind", kind},
+        {"message", message},
+        {"oom", out_of_memory},
+        {"at", Site()}});
 }
 
 }  // namespace kernelsmith::tracer

@@ -50,7 +50,8 @@ class TraceRecorder : public cudart::Recorder {
   void Later(std::function<void()> work) { pending_.push_back(std::move(work)); }
 
   void Phase(const char* name);
-  void Finding(const char* kind, const std::string& message);
+  // `out_of_memory`: it is for want of device memory.
+  void Finding(const char* kind, const std::string& message, bool out_of_memory = false);
   void Emit(const nlohmann::json& line);
   void FlushReply();
 
