@@ -136,8 +136,8 @@ class Bench {
       for (const OutputEquivalence& output : report.outputs) {
         fmt::print("    {}: {} equal, {} different, {} inconclusive\n", output.name, output.equal,
                    output.different, output.inconclusive);
-        for (const auto& [reason, count] : output.reasons)
-          fmt::print("      {} {}\n", count, reason);
+        for (const auto& [reason, elements] : output.reasons)
+          fmt::print("      {} {}\n", elements.count, reason);
         for (size_t i = 0; i < std::min<size_t>(3, output.mismatches.size()); ++i) {
           fmt::print("      [{}] expected {} got {}\n", output.mismatches[i].index,
                      output.mismatches[i].expected, output.mismatches[i].got);

@@ -323,11 +323,14 @@ class Comparer {
               output.mismatches.push_back(element.mismatch);
             }
             break;
-          case Equality::kInconclusive:
+          case Equality::kInconclusive: {
             ++output.inconclusive;
             all_equal = false;
-            ++output.reasons[DescribeReason(element.reason)];
+            UndecidedElements& same = output.reasons[DescribeReason(element.reason)];
+            ++same.count;
+            same.reason |= element.reason;
             break;
+          }
         }
       }
     }
@@ -378,12 +381,11 @@ class Comparer {
                            output.name);
       }
       if (!different && output.inconclusive > 0) {
+        const auto& [words, elements] = *output.reasons.begin();
         std::string reason =
             fmt::format("{} of {} elements of {} are undecided: {}", output.inconclusive,
-                        output.equal + output.different + output.inconclusive, output.name,
-                        output.reasons.begin()->first);
-        if (!report_.notes.empty() &&
-            output.reasons.begin()->first.find("bits") != std::string::npos) {
+                        output.equal + output.different + output.inconclusive, output.name, words);
+        if (!report_.notes.empty() && (elements.reason & kBitTrick) != 0) {
           reason += fmt::format(" ({})", report_.notes.front());
         }
         return reason;

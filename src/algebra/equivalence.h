@@ -90,13 +90,19 @@ struct ElementMismatch {
   size_t draw = 0;
 };
 
+// Elements that are undecided for the same reason.
+struct UndecidedElements {
+  int64_t count = 0;
+  uint32_t reason = 0;  // ShadowFlags
+};
+
 struct OutputEquivalence {
   std::string name;
   Shape shape;
   int64_t equal = 0;
-  int64_t different = 0;                    // in no draw equal, in one different beyond excuse
-  int64_t inconclusive = 0;                 // neither
-  std::map<std::string, int64_t> reasons;   // why inconclusive, with the number of elements
+  int64_t different = 0;     // in no draw equal, in one different beyond excuse
+  int64_t inconclusive = 0;  // neither
+  std::map<std::string, UndecidedElements> reasons;  // why inconclusive, in words
   std::vector<ElementMismatch> mismatches;  // of different elements, the first kMaxMismatches
   static constexpr size_t kMaxMismatches = 64;
 };
