@@ -102,7 +102,10 @@ std::vector<std::string> FindTensorFunctions(const std::string& code) {
 
 }  // namespace
 
-std::string BlankComments(std::string_view text) {
+namespace {
+
+// Comments and what stands in strings are spaces; everything keeps its place.
+std::string Blanked(std::string_view text) {
   std::string code(text);
   enum class In { kCode, kLine, kBlock, kString, kChar, kRaw } in = In::kCode;
   std::string raw_end;
@@ -167,9 +170,26 @@ std::string BlankComments(std::string_view text) {
         break;
     }
   }
+  return code;
+}
+
+// The name of a header may stand in quotes: it is looked for in the text itself, and counts where
+// the code has an #include.
+bool IncludesTorch(std::string_view text, std::string_view blanked) {
+  static const std::regex kTorch(R"re(#\s*include\s*[<"](torch|ATen|c10)/)re");
+  const std::string whole(text);
+  for (std::sregex_iterator it(whole.begin(), whole.end(), kTorch), end; it != end; ++it) {
+    if (blanked[static_cast<size_t>(it->position())] == '#') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string BlankComments(std::string_view text) {
   // Blanked strings are empty strings.
   static const std::regex kBlank(R"re("[ ]+")re");
-  return std::regex_replace(code, kBlank, "\"\"");
+  return std::regex_replace(Blanked(text), kBlank, "\"\"");
 }
 
 Result<SourceStyle> StyleOf(std::string_view text, const std::string& file) {
@@ -178,9 +198,7 @@ Result<SourceStyle> StyleOf(std::string_view text, const std::string& file) {
                          code.find("TORCH_LIBRARY") != std::string::npos;
   if (registers) return SourceStyle{CandidateStyle::kTorch, ""};
 
-  static const std::regex kTorch(R"re(#\s*include\s*[<"](torch|ATen|c10)/)re");
-  const std::string whole(text);
-  if (std::regex_search(whole, kTorch)) {
+  if (IncludesTorch(text, Blanked(text))) {
     std::string suffix = "\nPYBIND11_MODULE(candidate, m) {\n";
     bool any = false;
     for (const char* name : {"forward", "backward"}) {

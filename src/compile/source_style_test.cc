@@ -48,6 +48,21 @@ TEST(SourceStyle, LauncherInBlock) {
   EXPECT_NE(style->suffix.find("KS_LAUNCHER(solve, \"float* a, int n\")"), std::string::npos);
 }
 
+TEST(SourceStyle, ACommentIncludesNothing) {
+  const std::string launcher = "extern \"C\" void launch(float* x) {}\n";
+  for (const char* comment :
+       {"// #include <torch/extension.h>\n", "/*\n#include \"torch/extension.h\"\n*/\n",
+        "const char* kText = R\"(\n#include <torch/extension.h>\n)\";\n"}) {
+    const auto style = StyleOf(comment + launcher, "k.cu");
+    ASSERT_TRUE(style.ok()) << comment << style.error().message();
+    EXPECT_EQ(style->style, CandidateStyle::kLauncher) << comment;
+  }
+  const auto torch = StyleOf(
+      "#include \"torch/extension.h\"\ntorch::Tensor forward(torch::Tensor x);" + launcher, "k.cu");
+  ASSERT_TRUE(torch.ok());
+  EXPECT_EQ(torch->style, CandidateStyle::kTorch);
+}
+
 TEST(SourceStyle, NothingToCall) {
   EXPECT_FALSE(StyleOf("__global__ void k() {}", "k.cu").ok());
   EXPECT_FALSE(StyleOf("#include <torch/extension.h>\nint x;", "k.cu").ok());

@@ -2,7 +2,10 @@
 
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <sstream>
+
+#include "ptx/lexer.h"
 
 namespace kernelsmith::counters {
 
@@ -19,16 +22,17 @@ uint32_t NumberBefore(std::string_view line, std::string_view unit) {
   return value;
 }
 
-// The architecture on the `.target` line.
+// The architecture behind `.target`.
 std::string TargetOf(const std::filesystem::path& ptx) {
   std::ifstream in(ptx);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(".target")) continue;
-    const size_t first = line.find("sm_");
-    if (first == std::string::npos) break;
-    return line.substr(first, line.find_first_of(", \t\r", first) - first);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  ptx::Lexer lexer(text);
+  ptx::Token token = lexer.Next();
+  while (token.kind != ptx::TokenKind::kEnd && token.kind != ptx::TokenKind::kError &&
+         !token.Is(".target")) {
+    token = lexer.Next();
   }
-  return "";
+  return token.Is(".target") ? std::string(lexer.Next().text) : "";
 }
 
 }  // namespace
