@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "compile/device_names.h"
 #include "evolve/ptx_identity.h"
 #include "plan/plan_text.h"
 #include "tasks/hash.h"
@@ -72,19 +73,15 @@ StageOutcome FromVerdict(ArchivedCandidate& candidate, const Verdict& verdict) {
 // The plan's text with kernels named by their place in the module: two files that differ in names
 // alone are the same candidate.
 std::string PlanWithoutNames(Plan plan, const std::string& ptx) {
+  const Result<DeviceNames> names = DeviceNamesOf(ptx);
   for (std::vector<PlanStep>* steps : {&plan.preparation, &plan.steps}) {
     for (PlanStep& step : *steps) {
       step.site = 0;  // an address of the host code
       auto* launch = std::get_if<LaunchStep>(&step.action);
-      if (launch == nullptr) continue;
-      // Where the name stands tells how many entries come before it.
-      const size_t at = ptx.find(launch->kernel + "(");
-      size_t number = 0;
-      for (size_t entry = ptx.find(".entry "); entry != std::string::npos && entry < at;
-           entry = ptx.find(".entry ", entry + 1)) {
-        ++number;
-      }
-      if (at != std::string::npos) launch->kernel = fmt::format("kernel{}", number);
+      if (launch == nullptr || !names.ok()) continue;
+      const std::vector<std::string>& kernels = names->kernels;
+      const auto at = std::find(kernels.begin(), kernels.end(), launch->kernel);
+      if (at != kernels.end()) launch->kernel = fmt::format("kernel{}", at - kernels.begin());
     }
   }
   return FormatPlan(plan);

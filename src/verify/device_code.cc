@@ -1,101 +1,118 @@
 #include "verify/device_code.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
+
+#include "ptx/ptx.h"
 
 namespace kernelsmith {
 namespace {
 
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
+using ptx::Mnemonic;
+using ptx::Opcode;
+using ptx::Type;
+
+bool HasType(const Mnemonic& mnemonic, std::initializer_list<Type> types) {
+  return std::any_of(mnemonic.types.begin(), mnemonic.types.end(), [&](Type each) {
+    return std::find(types.begin(), types.end(), each) != types.end();
+  });
 }
 
-// The opcode of an instruction line ("@%p1 fma.rn.f32 ..."), or nothing.
-std::string_view OpcodeOf(std::string_view line) {
-  const size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  line.remove_prefix(begin);
-  if (line.starts_with('@')) {
-    const size_t space = line.find_first_of(" \t");
-    if (space == std::string_view::npos) return {};
-    line.remove_prefix(space);
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+bool IsArithmetic(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAdd:
+    case Opcode::kSub:
+    case Opcode::kMul:
+    case Opcode::kFma:
+    case Opcode::kMad:
+    case Opcode::kDiv:
+    case Opcode::kRcp:
+    case Opcode::kSqrt:
+    case Opcode::kRsqrt:
+    case Opcode::kEx2:
+    case Opcode::kLg2:
+    case Opcode::kTanh:
+    case Opcode::kSin:
+    case Opcode::kCos:
+    case Opcode::kRed:
+    case Opcode::kAtom:
+      return true;
+    default:
+      return false;
   }
-  return line.substr(0, line.find_first_of(" \t;"));
 }
 
-bool IsArithmetic(std::string_view opcode) {
-  for (const char* name : {"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "ex2",
-                           "lg2", "tanh", "sin", "cos", "red", "atom"}) {
-    const std::string_view stem = opcode.substr(0, opcode.find('.'));
-    if (stem == name) return true;
-  }
-  return false;
+bool IsMatrixProduct(Opcode opcode) {
+  return opcode == Opcode::kMma || opcode == Opcode::kWmmaMma || opcode == Opcode::kWgmmaMmaAsync;
 }
 
-void NoteArithmetic(std::string_view opcode, std::set<std::string>* precision) {
-  if (opcode.starts_with("mma") || opcode.starts_with("wmma.mma") ||
-      opcode.starts_with("wgmma.mma")) {
-    const bool f16_sum = Contains(opcode, ".f16.f16.f16.f16") || Contains(opcode, ".f16.f16.");
-    if (Contains(opcode, "tf32"))
-      precision->insert("tf32 mma");
-    else if (Contains(opcode, "bf16"))
-      precision->insert("bfloat16 mma");
-    else if (Contains(opcode, "e4m3") || Contains(opcode, "e5m2"))
-      precision->insert("float8 mma");
-    else if (f16_sum && !Contains(opcode, ".f32"))
-      precision->insert("float16 mma, float16 sums");
-    else if (Contains(opcode, "f16") || opcode.starts_with("wmma"))
-      precision->insert("float16 mma");
+// The first type is that of the sums. wmma.mma names no other if the factors are float16.
+std::string KindOfMatrixProduct(const Mnemonic& mnemonic) {
+  if (HasType(mnemonic, {Type::kTf32})) return "tf32 mma";
+  if (HasType(mnemonic, {Type::kBf16})) return "bfloat16 mma";
+  if (HasType(mnemonic, {Type::kE4m3, Type::kE5m2})) return "float8 mma";
+  const bool half_factors = HasType(mnemonic, {Type::kF16}) ||
+                            (mnemonic.opcode == Opcode::kWmmaMma && mnemonic.types.size() == 2);
+  if (!half_factors) return "";
+  return HasType(mnemonic, {Type::kF32}) ? "float16 mma" : "float16 mma, float16 sums";
+}
+
+void NoteArithmetic(const Mnemonic& mnemonic, std::set<std::string>* precision) {
+  if (IsMatrixProduct(mnemonic.opcode)) {
+    const std::string kind = KindOfMatrixProduct(mnemonic);
+    if (!kind.empty()) precision->insert(kind);
     return;
   }
-  if (!IsArithmetic(opcode)) return;
-  if (Contains(opcode, ".bf16"))
+  if (!IsArithmetic(mnemonic.opcode)) return;
+  if (HasType(mnemonic, {Type::kBf16, Type::kBf16x2})) {
     precision->insert("bfloat16");
-  else if (Contains(opcode, ".f16"))
+  } else if (HasType(mnemonic, {Type::kF16, Type::kF16x2})) {
     precision->insert("float16");
-  else if (Contains(opcode, ".f64"))
+  } else if (HasType(mnemonic, {Type::kF64})) {
     precision->insert("float64");
-  else if (Contains(opcode, ".f32")) {
+  } else if (HasType(mnemonic, {Type::kF32, Type::kF32x2})) {
     precision->insert("float32");
-    if (Contains(opcode, ".approx") || Contains(opcode, ".full")) {
+    if (mnemonic.approx || mnemonic.Has(ptx::Modifier::kFull)) {
       precision->insert("approximate float32 functions");
     }
   }
 }
 
+// %envreg1 and 2 are where a grid barrier's memory is: every cooperative kernel reads them.
+void NoteEnvironment(const ptx::Operand& operand, std::set<std::string>* environment) {
+  if (operand.kind == ptx::OperandKind::kSpecialRegister) {
+    const std::string& name = operand.name;
+    for (const char* known :
+         {"%clock64", "%clock_hi", "%clock", "%smid", "%nsmid", "%warpid", "%gridid"}) {
+      if (name == known) environment->insert(name);
+    }
+    if (name.starts_with("%globaltimer")) environment->insert("%globaltimer");
+  }
+  for (const ptx::Operand& element : operand.elements) NoteEnvironment(element, environment);
+}
+
 }  // namespace
 
-DeviceCode ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& entries) {
+Result<DeviceCode> ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& entries) {
+  KS_TRY(const ptx::Module module, ptx::Parse(ptx, "candidate.ptx"));
   std::set<std::string> precision;
   std::set<std::string> environment;
   std::set<std::string> cache_policy;
-  bool counts = true;  // the function that the line stands in is one of ours
-  while (!ptx.empty()) {
-    const size_t end = std::min(ptx.find('\n'), ptx.size());
-    const std::string_view line = ptx.substr(0, end);
-    ptx.remove_prefix(std::min(end + 1, ptx.size()));
-    if (const size_t at = line.find(".entry "); at != std::string_view::npos) {
-      std::string_view name = line.substr(at + 7);
-      name = name.substr(0, name.find_first_of("( \t"));
-      counts = std::find(entries.begin(), entries.end(), name) != entries.end();
+  for (const ptx::Function& function : module.functions) {
+    if (function.is_entry &&
+        std::find(entries.begin(), entries.end(), function.name) == entries.end()) {
       continue;
     }
-    if (line.starts_with(".func") || Contains(line, " .func")) counts = true;
-    if (!counts || line.starts_with("//")) continue;
-    NoteArithmetic(OpcodeOf(line), &precision);
-    if (Contains(OpcodeOf(line), "L2::evict_last")) cache_policy.insert("L2::evict_last");
-    // %envreg1 and 2 are where a grid barrier's memory is: every cooperative kernel reads them.
-    for (const char* name : {"%clock64", "%clock_hi", "%clock", "%globaltimer", "%smid", "%nsmid",
-                             "%warpid", "%gridid"}) {
-      if (!Contains(line, name)) continue;
-      environment.insert(name);
-      break;
+    for (const ptx::Instruction& in : function.instructions) {
+      NoteArithmetic(*in.mnemonic, &precision);
+      if (in.Has(ptx::Modifier::kL2EvictLast)) cache_policy.insert("L2::evict_last");
+      for (const ptx::Operand& operand : in.operands) NoteEnvironment(operand, &environment);
     }
   }
-  return {{precision.begin(), precision.end()},
-          {environment.begin(), environment.end()},
-          {cache_policy.begin(), cache_policy.end()}};
+  return DeviceCode{{precision.begin(), precision.end()},
+                    {environment.begin(), environment.end()},
+                    {cache_policy.begin(), cache_policy.end()}};
 }
 
 }  // namespace kernelsmith

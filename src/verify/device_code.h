@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/result.h"
+
 namespace kernelsmith {
 
 struct DeviceCode {
@@ -16,7 +18,8 @@ struct DeviceCode {
   std::vector<std::string> cache_policy;
 };
 
-// Of the kernels in `entries` (names in the PTX) and all functions that kernels may call.
-DeviceCode ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& entries);
+// Of the kernels in `entries` (names in the PTX) and all functions that kernels may call. An error:
+// it is no PTX that we know.
+Result<DeviceCode> ReadDeviceCode(std::string_view ptx, const std::vector<std::string>& entries);
 
 }  // namespace kernelsmith

@@ -101,7 +101,9 @@ void NotePlan(Verification& verification, const Plan& plan) {
       NoteOnce(verdict.libraries, library->op);
     }
   }
-  const DeviceCode code = ReadDeviceCode(verification.compiled.ptx, entries);
+  // What can't be read can't run either: the stages that run it say why.
+  const Result<DeviceCode> read = ReadDeviceCode(verification.compiled.ptx, entries);
+  const DeviceCode code = read.ok() ? *read : DeviceCode{};
   for (const std::string& each : code.precision) NoteOnce(verdict.proof.precision, each);
   if (!code.environment.empty()) {
     verification.Note({.kind = "reads_environment",
