@@ -20,16 +20,19 @@ namespace fs = std::filesystem;
 
 struct Options {
   fs::path kernelsmith;
-  fs::path root;  // of the tests; names are relative to it
-  fs::path work;  // scratch and nvcc's results
+  fs::path root;                    // of the tests; names are relative to it
+  fs::path work;                    // what tests write
+  std::string scratch = "scratch";  // in `work`; runs that may be at the same time need two
+  fs::path cache;                   // nvcc's results, and the caches of kernelsmith
   std::string nvcc = "nvcc";
   std::string python = "python3";
   bool rebase = false;
 };
 
-// What nvcc gets for every program: our runtime is a shared library, and runs PTX.
-constexpr char kNvccFlags[] =
-    "-std=c++17 -O2 -cudart shared -gencode arch=compute_90,code=compute_90 -lineinfo";
+// What nvcc gets for every program: our runtime is a shared library, and runs PTX. A program that
+// names its -gencode gets that one instead.
+constexpr char kNvccFlags[] = "-std=c++17 -O2 -cudart shared -lineinfo";
+constexpr char kNvccArchitecture[] = "-gencode arch=compute_90,code=compute_90";
 
 std::string Quote(const std::string& word) {
   std::string quoted = "'";
@@ -55,11 +58,23 @@ class Runner {
     const std::string name = fs::relative(file, options_.root).string();
     std::string flat = name;
     std::replace(flat.begin(), flat.end(), '/', '.');
-    const fs::path scratch = options_.work / flat;
+    // The same path every time: paths are part of what programs print and of keys of their caches.
+    const fs::path scratch = options_.work / options_.scratch / flat;
     std::error_code ignored;
     fs::remove_all(scratch, ignored);
     KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch));
+    KS_TRY(std::string problem, RunIn(scratch, file, text, test));
+    if (problem.empty()) {
+      fs::remove_all(scratch, ignored);  // The scratch of all tests together is large.
+    } else {
+      problem += fmt::format("  its files are in {}\n", scratch.string());
+    }
+    return problem;
+  }
 
+ private:
+  Result<std::string> RunIn(const fs::path& scratch, const fs::path& file, const std::string& text,
+                            const TextTest& test) {
     std::map<std::string, std::string> values = {
         {"kernelsmith", Quote(options_.kernelsmith.string())},
         {"nvcc", Quote(options_.nvcc)},
@@ -82,7 +97,7 @@ class Runner {
                              // What is printed must not depend on the caller's terminal or cache.
                              .env = {{"NO_COLOR", "1"},
                                      {"LC_ALL", "C.UTF-8"},
-                                     {"XDG_CACHE_HOME", (options_.work / "cache").string()}},
+                                     {"XDG_CACHE_HOME", options_.cache.string()}},
                              .directory = scratch,
                              .timeout = std::chrono::seconds(test.timeout_seconds)}));
       out += result.out;
@@ -125,7 +140,6 @@ class Runner {
     return problem;
   }
 
- private:
   static void ReplaceAll(std::string& text, const std::string& from, const std::string& to) {
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
       text.replace(at, from.size(), to);
@@ -144,7 +158,8 @@ class Runner {
   // tests, and of the command. Other headers are the toolkit's: nvcc's path stands for them.
   Result<fs::path> Build(const fs::path& file, const std::string& text, const std::string& flags) {
     const std::string command =
-        fmt::format("{} {} {}", Quote(options_.nvcc), kNvccFlags,
+        fmt::format("{} {} {} {}", Quote(options_.nvcc), kNvccFlags,
+                    flags.find("-gencode") == std::string::npos ? kNvccArchitecture : "",
                     Substitute(flags, {{"S", Quote(file.parent_path().string())}}));
     uint64_t key = Hash(text, Hash(command));
     std::set<fs::path> headers;
@@ -164,7 +179,7 @@ class Runner {
       KS_TRY(const std::string contents, files_.Read(header));
       key = Hash(contents, key);
     }
-    const fs::path folder = options_.work / "nvcc";
+    const fs::path folder = options_.cache / "nvcc";
     KS_RETURN_IF_ERROR(files_.MakeDirectories(folder));
     const fs::path program = folder / fmt::format("{}-{:016x}", file.stem().string(), key);
     if (files_.Exists(program)) return program;
@@ -216,7 +231,9 @@ int Main(int argc, char** argv) {
   std::vector<std::string> arguments;
   app.add_option("--kernelsmith", options.kernelsmith, "The program to test (%kernelsmith)");
   app.add_option("--root", options.root, "The folder that test names are relative to");
-  app.add_option("--work", options.work, "Where scratch files and nvcc's results go");
+  app.add_option("--work", options.work, "Where scratch files go");
+  app.add_option("--scratch", options.scratch, "The folder there for this run");
+  app.add_option("--cache", options.cache, "Where nvcc's results and caches of kernelsmith go");
   app.add_option("--nvcc", options.nvcc, "The compiler (%nvcc)");
   app.add_option("--python", options.python, "A python with torch (%python)");
   app.add_flag("--rebase", options.rebase, "Write what is printed now as the new expectation");

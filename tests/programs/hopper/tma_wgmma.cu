@@ -1,5 +1,5 @@
-// RUN: %nvcc -std=c++17 -O2 -cudart shared -gencode arch=compute_90a,code=compute_90a %s -o %t
-// RUN: %kernelsmith run %t
+// NVCC: -gencode arch=compute_90a,code=compute_90a
+// RUN: %kernelsmith run %x
 // Hopper's matrix pipeline: tensor copies (TMA) with each swizzle into shared memory that complete on
 // an mbarrier, wgmma on descriptors of it (both operands row by row, or b transposed, or a in
 // registers), and a tensor copy back. Edges outside the tensor are zero.
