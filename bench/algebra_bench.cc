@@ -77,7 +77,7 @@ class Bench {
     KS_TRY(request.configuration, tasks_.Reduce(task, request, work_));
     KS_TRY(const TaskGraph task_graph, tasks_.Export(task, request));
     KS_TRY(const Graph graph, ReadGraph(task_graph.file));
-    const CompileOptions compile{.cache = KS_BENCH_CACHE};
+    const CompileOptions compile{.cache = fs::path(KS_BENCH_CACHE) / "candidates"};
     KS_TRY(const CompiledCandidate compiled, compiler_.Compile(path, compile));
     KS_TRY(const std::string ptx, compiler_.CompileVisibleMath(compiled, compile));
     std::vector<CaseTensors> values;
