@@ -10,11 +10,25 @@ target_compile_options(ks_flags INTERFACE -Wall -Wextra -Wno-unused-parameter -W
 if(KS_WERROR)
   target_compile_options(ks_flags INTERFACE -Werror)
 endif()
+# For shared libraries: what they need they must link to. The sanitizers' runtime is in the program.
+set(KS_NO_UNDEFINED -Wl,--no-undefined)
 if(KS_SANITIZE)
-  # Options of the whole tree, not of ks_flags: fuzzers and tests must carry them as well.
-  add_compile_options(-fsanitize=${KS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  set(KS_NO_UNDEFINED "")
+  set(KS_SANITIZE_OPTIONS -fsanitize=${KS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${KS_SANITIZE})
+  if(NOT KS_SANITIZE_ONLY)
+    # Options of the whole tree, not of ks_flags: fuzzers and tests must carry them as well.
+    add_compile_options(${KS_SANITIZE_OPTIONS})
+  endif()
 endif()
+
+# ks_sanitize(TARGET FOLDER): the sanitizers' options for a target of a folder in KS_SANITIZE_ONLY.
+# Less optimisation: compiling takes longer than running here.
+function(ks_sanitize target folder)
+  if(folder IN_LIST KS_SANITIZE_ONLY)
+    target_compile_options(${target} PRIVATE ${KS_SANITIZE_OPTIONS} -O1 -gline-tables-only)
+  endif()
+endfunction()
 
 # ks_component(SOURCES a.cc ... [TESTS a_test.cc ...] [USES support ptx ...] [LINKS fmt::fmt ...]
 #              [TEST_LINKS ...])
@@ -26,6 +40,7 @@ function(ks_component)
   list(FIND KS_FOLDERS ${folder} own_position)
   add_library(ks_${folder} STATIC ${ARG_SOURCES})
   target_link_libraries(ks_${folder} PUBLIC ks_flags)
+  ks_sanitize(ks_${folder} ${folder})
   foreach(used IN LISTS ARG_USES)
     list(FIND KS_FOLDERS ${used} used_position)
     if(used_position EQUAL -1 OR NOT used_position LESS own_position)
@@ -54,9 +69,11 @@ include(GoogleTest)
 # ks_unit_test(NAME SOURCES ... LINKS ...): one GoogleTest program, its cases known to CTest.
 function(ks_unit_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   add_executable(${name} ${ARG_SOURCES})
+  ks_sanitize(${name} ${folder})
   target_link_libraries(${name} PRIVATE ks_flags ${ARG_LINKS} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${folder})
 endfunction()
 
 # ks_fuzzer(NAME SOURCES ... LINKS ...): a libFuzzer program (clang only, built on request by
@@ -69,7 +86,9 @@ function(ks_fuzzer name)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     return()
   endif()
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  ks_sanitize(${name} ${folder})
   target_link_libraries(${name} PRIVATE ks_flags ${ARG_LINKS} -fsanitize=fuzzer)
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   add_dependencies(fuzzers ${name})
