@@ -58,9 +58,10 @@ struct Operand {
   bool operator==(const Operand&) const = default;
 };
 
-// What an instruction does. Where the PTX name says it all, the name is PTX's.
+// What an instruction does. Where the PTX name says it all, the name is PTX's. What is known of an
+// operation: see op_facts.h.
 enum class Op : uint8_t {
-#define KS_VGPU_OP(name) k##name,
+#define KS_VGPU_OP(name, ...) k##name,
 #include "vgpu/ops.def"
 };
 const char* NameOf(Op op);
@@ -97,7 +98,7 @@ struct Instruction {
   bool negate_c : 1 = false;  // predicate operand c is used negated
   bool carry_out : 1 = false;
   bool guard_negated : 1 = false;
-  bool control : 1 = false;      // changes the pc or waits: the scheduler executes it
+  bool control : 1 = false;      // IsControl(op): the scheduler executes it
   bool waits : 1 = false;        // a loop around it may be waiting for another thread
   bool is_volatile : 1 = false;  // volatile, relaxed, acquire, release, atomic: strong accesses
   bool index : 1 = false;        // writes a register from which a memory address may be made

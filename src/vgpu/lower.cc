@@ -597,8 +597,8 @@ Result<std::unique_ptr<Kernel>> LowerKernel(const Linker& linker, const DeviceMe
 
 const char* NameOf(Op op) {
   switch (op) {
-#define KS_VGPU_OP(name) \
-  case Op::k##name:      \
+#define KS_VGPU_OP(name, ...) \
+  case Op::k##name:           \
     return #name;
 #include "vgpu/ops.def"
   }
