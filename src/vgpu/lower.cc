@@ -11,6 +11,7 @@
 #include "ptx/ptx.h"
 #include "vgpu/function_lowerer.h"
 #include "vgpu/handlers/handlers.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::vgpu {
 
@@ -303,6 +304,8 @@ Instruction FunctionLowerer::Make(Op op, ptx::Type type) {
 }
 
 Status FunctionLowerer::Append(Instruction instruction) {
+  instruction.control = IsControl(instruction.op);
+  if (AlwaysWaits(instruction.op)) instruction.waits = true;
   if (instruction.handler == nullptr) {
     instruction.handler = FindHandler(instruction);
     if (instruction.handler == nullptr && !instruction.control) return Unsupported();
@@ -495,7 +498,6 @@ Status FunctionLowerer::Run() {
   guard_negated_ = false;
   EmitEpilogue();
   Instruction end = Make(Op::kRet, ptx::Type::kNone);
-  end.control = true;
   KS_RETURN_IF_ERROR(Append(end));
   KS_RETURN_IF_ERROR(ResolveBranches());
   MarkIndexArithmetic(out_, registers_.size());

@@ -149,7 +149,6 @@ Status FunctionLowerer::LowerWgmma() {
   }
   Instruction mma = Make(Op::kWgmma, info.d);
   mma.source_type = info.a;
-  mma.control = true;
   mma.e = Constant(LaneWidth::k4, kFullMask);
   const auto parts = [](const ptx::Operand& operand) {
     std::vector<const ptx::Operand*> list;

@@ -105,10 +105,8 @@ Status FunctionLowerer::Dispatch() {
       // Waits in a loop for the others of the cluster; then the block's own threads meet, which is
       // what observers see of it.
       Instruction test = Make(Op::kClusterTest, Type::kPred);
-      test.waits = true;
       test.d = Temporary(LaneWidth::kPredicate);
       Instruction again = Make(Op::kBra, Type::kNone);
-      again.control = true;
       again.target = static_cast<uint32_t>(label_pc_.size());
       label_pc_.push_back(static_cast<uint32_t>(out_.code.size()));
       KS_RETURN_IF_ERROR(Append(test));
@@ -116,7 +114,6 @@ Status FunctionLowerer::Dispatch() {
       again.guard_negated = true;
       KS_RETURN_IF_ERROR(Append(again));
       Instruction barrier = Make(Op::kBarrier, Type::kNone);
-      barrier.control = true;
       barrier.a = Constant(LaneWidth::k4, 0);
       return Append(barrier);
     }
@@ -157,7 +154,6 @@ Status FunctionLowerer::Dispatch() {
 
 Status FunctionLowerer::LowerBranch() {
   Instruction branch = Make(Op::kBra, Type::kNone);
-  branch.control = true;
   switch (in_->opcode()) {
     case Opcode::kBra:
       if (operand(0).symbol.kind != ptx::SymbolKind::kLabel) return Invalid("a branch to no label");
@@ -250,7 +246,6 @@ Status FunctionLowerer::LowerCall() {
   if (parts.target == nullptr) return Invalid("a call without a target");
   CallSite site;
   Instruction call = Make(Op::kCall, Type::kNone);
-  call.control = true;
   const std::vector<ptx::Variable>* formals = nullptr;
   const std::vector<ptx::Variable>* formal_results = nullptr;
   if (parts.target->symbol.kind == ptx::SymbolKind::kFunction) {
@@ -385,7 +380,6 @@ Status FunctionLowerer::LowerMathCall(const ptx::CallParts& parts, const ptx::Fu
 // bar{.cta}.sync a{, b}; bar.arrive a, b; bar.red.popc d, a{, b}, {!}c; bar.red.op p, a{, b}, {!}c
 Status FunctionLowerer::LowerBarrier() {
   Instruction barrier = Make(Op::kBarrier, Type::kNone);
-  barrier.control = true;
   size_t next = 0;
   size_t last = count();
   if (Has(Modifier::kRed)) {
@@ -415,7 +409,6 @@ Status FunctionLowerer::LowerBarrier() {
 
 Status FunctionLowerer::LowerShfl() {
   Instruction shuffle = Make(Op::kShfl, Type::kB32);
-  shuffle.control = true;
   shuffle.variant = static_cast<uint8_t>(Has(Modifier::kUp)     ? ShuffleMode::kUp
                                          : Has(Modifier::kDown) ? ShuffleMode::kDown
                                          : Has(Modifier::kBfly) ? ShuffleMode::kBfly
@@ -440,7 +433,6 @@ Status FunctionLowerer::LowerShfl() {
 
 Status FunctionLowerer::LowerVote() {
   Instruction vote = Make(Op::kVote, type());
-  vote.control = true;
   const bool ballot = Has(Modifier::kBallot);
   vote.variant = static_cast<uint8_t>(ballot                ? VoteMode::kBallot
                                       : Has(Modifier::kAll) ? VoteMode::kAll
@@ -471,14 +463,12 @@ Status FunctionLowerer::LowerWarpSync() {
     }
     case Opcode::kBarWarpSync: {
       Instruction sync = Make(Op::kBarWarpSync, Type::kNone);
-      sync.control = true;
       KS_TRY(sync.e, Source(0, Type::kB32));
       return Append(sync);
     }
     case Opcode::kMatch: {
       const bool all = Has(Modifier::kAll);
       Instruction match = Make(all ? Op::kMatchAll : Op::kMatchAny, type());
-      match.control = true;
       KS_TRY(match.a, Source(1, type()));
       KS_TRY(match.e, Source(2, Type::kB32));
       const ptx::Operand& target = operand(0);
@@ -492,7 +482,6 @@ Status FunctionLowerer::LowerWarpSync() {
     }
     case Opcode::kRedux: {
       Instruction reduce = Make(Op::kRedux, type());
-      reduce.control = true;
       constexpr std::pair<Modifier, ReduxOp> kOperations[] = {
           {Modifier::kAdd, ReduxOp::kAdd}, {Modifier::kMin, ReduxOp::kMin},
           {Modifier::kMax, ReduxOp::kMax}, {Modifier::kAnd, ReduxOp::kAnd},
@@ -509,7 +498,6 @@ Status FunctionLowerer::LowerWarpSync() {
     }
     case Opcode::kElect: {
       Instruction elect = Make(Op::kElect, Type::kB32);
-      elect.control = true;
       KS_TRY(elect.e, Source(1, Type::kB32));
       const ptx::Operand& target = operand(0);
       if (target.kind != ptx::OperandKind::kPair) return Invalid("elect needs d|p");

@@ -131,7 +131,6 @@ Status FunctionLowerer::LowerMma() {
 
   Instruction mma = Make(wmma ? Op::kWmmaMma : Op::kMma, mnemonic_->TypeAt(0));
   mma.source_type = types.size() == 4 ? types[1] : Type::kF16;
-  mma.control = true;
   mma.e = Constant(LaneWidth::k4, kFullMask);
   constexpr MmaRole kRoles[] = {MmaRole::kD, MmaRole::kA, MmaRole::kB, MmaRole::kC};
   std::vector<Operand> list;
@@ -172,7 +171,6 @@ Status FunctionLowerer::LowerWmma() {
   MatrixInfo info{.fragment = fragment, .row_major = layouts.empty() || layouts[0]};
 
   Instruction access = Make(load ? Op::kWmmaLoad : Op::kWmmaStore, type());
-  access.control = true;
   access.e = Constant(LaneWidth::k4, kFullMask);
   KS_TRY(const Address address, LowerAddress(operand(load ? 1 : 0), mnemonic_->SpaceAt(0)));
   SetAddress(access, address);
@@ -202,7 +200,6 @@ Status FunctionLowerer::LowerWmma() {
 
 Status FunctionLowerer::LowerLdmatrix() {
   Instruction matrix = Make(Op::kMovmatrix, type());
-  matrix.control = true;
   matrix.e = Constant(LaneWidth::k4, kFullMask);
   if (in_->opcode() == Opcode::kMovmatrix) {
     KS_TRY(matrix.a, Source(1, Type::kB32));

@@ -278,10 +278,10 @@ Status FunctionLowerer::LowerAtomic(bool reduction) {
   atom.bytes = static_cast<uint8_t>(ptx::BytesOf(t));
   atom.register_bytes = atom.bytes;
   atom.is_volatile = true;
-  atom.waits = !reduction;
   const ptx::Operand& value = operand(first + 1);
   if (value.kind == ptx::OperandKind::kVector) {
     atom.op = Op::kAtomVector;
+    atom.waits = !reduction;
     std::vector<Operand> operands;
     for (const ptx::Operand& part : value.elements) {
       KS_TRY(const Operand reg, Source(part, t));
@@ -344,7 +344,6 @@ Status FunctionLowerer::LowerNoEffect() {
   switch (in_->opcode()) {
     case Opcode::kNanosleep: {
       Instruction sleep = Make(Op::kNanosleep, Type::kU32);
-      sleep.waits = true;
       KS_TRY(sleep.a, Source(0, Type::kU32));
       return Append(sleep);
     }
