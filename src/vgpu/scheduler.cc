@@ -10,6 +10,7 @@
 #include <bit>
 #include <utility>
 
+#include "vgpu/op_facts.h"
 #include "vgpu/turn_order.h"
 #include "vgpu/warp.h"
 
@@ -87,35 +88,7 @@ bool Select(Warp& w) {
 // What neither ends a loop nor shows outside of it. Plain loads are among them: whoever writes
 // there meanwhile is in a race.
 bool ChangesRegistersOnly(const Instruction& in) {
-  if (in.waits || in.is_volatile) return false;
-  switch (in.op) {
-    case Op::kStore:
-    case Op::kAtom:
-    case Op::kRed:
-    case Op::kAtomVector:
-    case Op::kFence:
-    case Op::kCpAsync:
-    case Op::kAsyncGroup:
-    case Op::kBulkCopy:
-    case Op::kSurfaceLoad:
-    case Op::kSurfaceStore:
-    case Op::kMbarrier:
-    case Op::kClusterArrive:
-    case Op::kClusterTest:
-    case Op::kNanosleep:
-    case Op::kAlloca:
-    case Op::kStackSave:
-    case Op::kStackRestore:
-    case Op::kWmmaStore:
-    case Op::kStmatrix:
-    case Op::kWgmma:
-    case Op::kCall:
-    case Op::kRet:
-    case Op::kBarrier:
-      return false;
-    default:
-      return true;
-  }
+  return !in.waits && !in.is_volatile && !HasEffect(in.op);
 }
 
 // `lanes` go round from `last` to `first` and have done nothing else for a whole turn: any way out
