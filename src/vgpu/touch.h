@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "vgpu/ir.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::vgpu {
 
@@ -22,51 +22,26 @@ void ForEachTouch(const Instruction& in, const std::vector<Operand>& list, bool 
   };
   call(in.guard, Touch::kRead);
   for (const Operand operand : {in.a, in.b, in.c, in.e}) call(operand, Touch::kRead);
-  Touch all = Touch::kUpdate;  // of the list
-  Touch result = Touch::kWrite;
-  size_t results = 0;  // with split: so many results, then sources
-  bool split = false;
-  switch (in.op) {
-    case Op::kLoad:
-    case Op::kUnpack:
-    case Op::kWmmaLoad:
-    case Op::kLdmatrix:
-      all = Touch::kWrite;
-      break;
-    case Op::kStore:
-    case Op::kPack:
-    case Op::kWmmaStore:
-    case Op::kStmatrix:
-      all = Touch::kRead;
-      break;
-    case Op::kMma:
-    case Op::kWmmaMma:
-      split = true;
-      results = in.width;
-      break;
-    case Op::kAddCarry:
-    case Op::kSubCarry:
-    case Op::kMadLoCarry:
-    case Op::kMadHiCarry:
-    case Op::kSetp:
-    case Op::kLop3Pred:
-    case Op::kShfl:
-      break;
-    default:
-      // One result that is written last, from sources that were read before: all but these.
-      if (in.op >= Op::kShfl || in.op == Op::kAtom || in.op == Op::kAtomVector) {
-        result = Touch::kUpdate;
-      }
-      break;
-  }
   for (size_t i = 0; i < in.list_count; ++i) {
-    const Touch touch = split ? (i < results ? Touch::kWrite : Touch::kRead) : all;
-    call(list[in.list_first + i], touch);
+    const auto touch = [&] {
+      switch (FactsOf(in.op).list) {
+        case ListUse::kResults:
+          return Touch::kWrite;
+        case ListUse::kSources:
+          return Touch::kRead;
+        case ListUse::kBoth:
+          return i < in.width ? Touch::kWrite : Touch::kRead;
+        case ListUse::kMixed:
+        case ListUse::k_:
+          break;
+      }
+      return Touch::kUpdate;
+    };
+    call(list[in.list_first + i], touch());
   }
+  const Touch result = HasFlag(in.op, OpFacts::kEarly) ? Touch::kUpdate : Touch::kWrite;
   call(in.d, result);
-  const bool maybe = (in.op == Op::kAddCarry || in.op == Op::kSubCarry ||
-                      in.op == Op::kMadLoCarry || in.op == Op::kMadHiCarry) &&
-                     !in.carry_out;
+  const bool maybe = HasFlag(in.op, OpFacts::kCarry) && !in.carry_out;
   call(in.d2, maybe ? Touch::kUpdate : result);
 }
 
