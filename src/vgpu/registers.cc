@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "vgpu/function_lowerer.h"
+#include "vgpu/op_facts.h"
 #include "vgpu/touch.h"
 
 namespace kernelsmith::vgpu {
@@ -116,7 +117,7 @@ class Liveness {
       if (in.op == Op::kBrxIdx) {
         for (const uint32_t target : function_.branch_targets[in.target]) starts[target] = true;
       }
-      if (IsEnd(in)) starts[pc + 1] = true;
+      if (LeavesSequence(in.op)) starts[pc + 1] = true;
     }
     std::vector<uint32_t> block_of(size + 1);
     for (uint32_t pc = 0; pc < size; ++pc) {
@@ -126,9 +127,8 @@ class Liveness {
     }
     for (BasicBlock& block : blocks_) {
       const Instruction& in = function_.code[block.last - 1];
-      const bool stays = in.op != Op::kBra && in.op != Op::kBrxIdx && in.op != Op::kRet &&
-                         in.op != Op::kExit && in.op != Op::kTrap;
-      if ((stays || Guarded(in)) && block.last < size) block.next.push_back(block_of[block.last]);
+      if ((!LeavesSequence(in.op) || Guarded(in)) && block.last < size)
+        block.next.push_back(block_of[block.last]);
       if (in.op == Op::kBra) block.next.push_back(block_of[in.target]);
       if (in.op == Op::kBrxIdx) {
         for (const uint32_t target : function_.branch_targets[in.target]) {
@@ -136,11 +136,6 @@ class Liveness {
         }
       }
     }
-  }
-
-  static bool IsEnd(const Instruction& in) {
-    return in.op == Op::kBra || in.op == Op::kBrxIdx || in.op == Op::kRet || in.op == Op::kExit ||
-           in.op == Op::kTrap;
   }
 
   bool Solve() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "vgpu/op_facts.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu::jit {
@@ -13,21 +14,6 @@ namespace {
 
 // Larger kernels take LLVM seconds; the interpreter has run most of them to their end by then.
 constexpr size_t kMostInstructions = 20'000;
-
-bool EndsBlock(const Instruction& in) {
-  switch (in.op) {
-    case Op::kBra:
-    case Op::kBrxIdx:
-    case Op::kRet:
-    case Op::kExit:
-    case Op::kTrap:
-    case Op::kBarrier:
-    case Op::kCall:
-      return true;
-    default:
-      return false;
-  }
-}
 
 class UnionFind {
  public:
@@ -87,7 +73,7 @@ void Analysis::FindBlocks() {
     if (in.op == Op::kBrxIdx) {
       for (const uint32_t target : function_.branch_targets[in.target]) starts[target] = true;
     }
-    if (EndsBlock(in)) starts[pc + 1] = true;
+    if (EndsBlock(in.op)) starts[pc + 1] = true;
   }
   block_of_.resize(size + 1);
   for (uint32_t pc = 0; pc < size; ++pc) {
@@ -97,9 +83,7 @@ void Analysis::FindBlocks() {
   }
   for (CodeBlock& block : blocks_) {
     const Instruction& in = function_.code[block.last - 1];
-    const bool stays = in.op != Op::kBra && in.op != Op::kBrxIdx && in.op != Op::kRet &&
-                       in.op != Op::kExit && in.op != Op::kTrap;
-    if ((stays || Guarded(in)) && block.last < size) block.next.push_back(block_of_[block.last]);
+    if ((!LeavesSequence(in.op) || Guarded(in)) && block.last < size) block.next.push_back(block_of_[block.last]);
     if (in.op == Op::kBra) block.next.push_back(block_of_[in.target]);
     if (in.op == Op::kBrxIdx) {
       for (const uint32_t target : function_.branch_targets[in.target]) {

@@ -3,17 +3,9 @@
 #include <algorithm>
 
 #include "vgpu/jit/analysis.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::vgpu::jit {
-
-namespace {
-
-// Exits, or ends the launch: an edge to the end.
-bool MayEnd(const Instruction& in) {
-  return in.op == Op::kRet || in.op == Op::kExit || in.op == Op::kTrap;
-}
-
-}  // namespace
 
 // Post-dominators by the algorithm of Cooper, Harvey and Kennedy on the reversed graph, with one
 // node more for the end.
@@ -25,7 +17,10 @@ void Analysis::FindJoins() {
   for (uint32_t b = 0; b < count; ++b) {
     if (!blocks_[b].reachable) continue;
     next[b] = blocks_[b].next;
-    if (MayEnd(function_.code[blocks_[b].last - 1]) || next[b].empty()) next[b].push_back(end);
+    // Exits, or ends the launch: an edge to the end.
+    if (EndsFunction(function_.code[blocks_[b].last - 1].op) || next[b].empty()) {
+      next[b].push_back(end);
+    }
     for (const uint32_t n : next[b]) previous[n].push_back(b);
   }
   // Post-order of the reversed graph from the end; blocks in endless loops are not in it.

@@ -4,6 +4,7 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include "vgpu/op_facts.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu::jit {
@@ -464,7 +465,7 @@ void CodeGenerator::EmitBlock(uint32_t b) {
   group_state_.clear();
   for (pc_ = block.first; pc_ < block.last; ++pc_) {
     in_ = &function_.code[pc_];
-    if (in_->op >= Op::kBra) {
+    if (EndsBlock(in_->op)) {
       EmitControl();
       return;
     }
