@@ -6,6 +6,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "vgpu/op_facts.h"
+
 namespace kernelsmith::checkers {
 
 using vgpu::Instruction;
@@ -86,11 +88,9 @@ class IndexOverflowChecker final : public Checker {
 
   void OnIndexArithmetic(WarpView& warp, const Instruction& in, uint32_t mask) override {
     const bool word = in.d.bytes() == 4;
-    const bool arithmetic = in.op == Op::kAdd || in.op == Op::kSub || in.op == Op::kMulLo ||
-                            in.op == Op::kMadLo || in.op == Op::kShl;
     uint32_t as_signed = 0;
     uint32_t as_unsigned = 0;
-    if (word && arithmetic && ptx::KindOf(in.type) != ptx::TypeKind::kFloat) {
+    if (word && MayWrapIndex(in.op) && ptx::KindOf(in.type) != ptx::TypeKind::kFloat) {
       FindWraps(warp, in, mask, &as_signed, &as_unsigned);
     }
     if (marks_.empty() && (as_signed | as_unsigned) == 0) return;
@@ -140,39 +140,21 @@ class IndexOverflowChecker final : public Checker {
   void Carry(WarpView& warp, const Instruction& in, uint32_t mask, uint32_t as_signed,
              uint32_t as_unsigned) {
     Mark result;
-    switch (in.op) {
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMulLo:
-      case Op::kMadLo:
-      case Op::kMulWide:
-      case Op::kMadWide:
-      case Op::kShl:
-      case Op::kMov:
-      case Op::kResize:
-      case Op::kCvt:
-      case Op::kSelp:
-      case Op::kCvta:
-      case Op::kCvtaTo:
-        for (const Operand source : {in.a, in.b, in.c}) {
-          const Mark* mark = Find(warp, source);
-          if (mark == nullptr) continue;
-          // Made wider, the number is read with its sign or without.
-          uint32_t lanes_signed = mark->as_signed;
-          uint32_t lanes_unsigned = mark->as_unsigned;
-          if (source.bytes() == 4 && in.d.bytes() == 8) {
-            const ptx::Type type = in.op == Op::kCvt ? in.source_type : in.type;
-            const bool sign = in.op == Op::kResize ? in.variant != 0 : ptx::IsSigned(type);
-            lanes_signed = lanes_unsigned = sign ? lanes_signed : lanes_unsigned;
-          }
-          result.as_signed |= lanes_signed;
-          result.as_unsigned |= lanes_unsigned;
-          result.origin = mark->origin;
-          result.what = mark->what;
-        }
-        break;
-      default:
-        break;
+    for (const Operand source : {in.a, in.b, in.c}) {
+      const Mark* mark = CarriesIndex(in.op) ? Find(warp, source) : nullptr;
+      if (mark == nullptr) continue;
+      // Made wider, the number is read with its sign or without.
+      uint32_t lanes_signed = mark->as_signed;
+      uint32_t lanes_unsigned = mark->as_unsigned;
+      if (source.bytes() == 4 && in.d.bytes() == 8) {
+        const ptx::Type type = in.op == Op::kCvt ? in.source_type : in.type;
+        const bool sign = in.op == Op::kResize ? in.variant != 0 : ptx::IsSigned(type);
+        lanes_signed = lanes_unsigned = sign ? lanes_signed : lanes_unsigned;
+      }
+      result.as_signed |= lanes_signed;
+      result.as_unsigned |= lanes_unsigned;
+      result.origin = mark->origin;
+      result.what = mark->what;
     }
     if (((as_signed | as_unsigned) & mask) != 0) {
       const int lane = std::countr_zero(as_signed | as_unsigned);
@@ -207,7 +189,8 @@ class IndexOverflowChecker final : public Checker {
 
   void Report(WarpView& warp, const vgpu::MemoryAccess& access, uint32_t lanes, Severity severity) {
     const Instruction& in = *access.instruction;
-    const Operand base = in.op == Op::kCpAsync ? in.b : in.a;
+    const bool in_b = vgpu::FactsOf(in.op).address == vgpu::AddressOperand::kB;
+    const Operand base = in_b ? in.b : in.a;
     const Mark* mark = Find(warp, base);
     if (mark == nullptr || base.bytes() != 8) return;
     const uint32_t hit = (mark->as_signed | mark->as_unsigned) & lanes;

@@ -5,45 +5,29 @@
 #include <vector>
 
 #include "vgpu/function_lowerer.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::vgpu {
 
 namespace {
 
-// Operations through which a wrapped index stays one. Others (and, rem, shr, xor ...) are used to
-// take a hash or a remainder of what wraps on purpose.
-bool CarriesIndex(const Instruction& in) {
-  switch (in.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMulLo:
-    case Op::kMadLo:
-    case Op::kMulWide:
-    case Op::kMadWide:
-    case Op::kShl:
-    case Op::kMov:
-    case Op::kResize:
-    case Op::kCvt:
-    case Op::kSelp:
-    case Op::kCvta:
-    case Op::kCvtaTo:
-      return ptx::KindOf(in.type) != ptx::TypeKind::kFloat;
-    default:
-      return false;
-  }
+bool Carries(const Instruction& in) {
+  return CarriesIndex(in.op) && ptx::KindOf(in.type) != ptx::TypeKind::kFloat;
 }
 
-bool IsAccess(const Instruction& in) {
-  switch (in.op) {
-    case Op::kLoad:
-    case Op::kStore:
-    case Op::kAtom:
-    case Op::kRed:
-    case Op::kAtomVector:
-      return in.address == AddressBase::kRegister64 && in.space != MemorySpace::kLocal;
-    default:
-      return false;
+// The operand whose arithmetic matters; none: no access, or one that cannot go astray far.
+Operand AddressOf(const Instruction& in) {
+  switch (FactsOf(in.op).address) {
+    case AddressOperand::kA: {
+      const bool far = in.address == AddressBase::kRegister64 && in.space != MemorySpace::kLocal;
+      return far ? in.a : Operand{};
+    }
+    case AddressOperand::kB:
+      return in.b;
+    case AddressOperand::k_:
+      break;
   }
+  return {};
 }
 
 bool IsRegister(Operand operand) {
@@ -62,15 +46,14 @@ void MarkIndexArithmetic(Function& function, size_t registers) {
     changed = true;
   };
   for (const Instruction& in : function.code) {
-    if (IsAccess(in)) want(in.a);
-    if (in.op == Op::kCpAsync) want(in.b);
+    want(AddressOf(in));
   }
   // Code comes mostly in order of definition, so that a pass backwards settles nearly all of it.
   while (changed) {
     changed = false;
     for (size_t i = function.code.size(); i-- > 0;) {
       const Instruction& in = function.code[i];
-      if (!IsRegister(in.d) || !wanted[in.d.offset()] || !CarriesIndex(in)) continue;
+      if (!IsRegister(in.d) || !wanted[in.d.offset()] || !Carries(in)) continue;
       carried[in.d.offset()] = true;
       want(in.a);
       want(in.b);
@@ -78,8 +61,7 @@ void MarkIndexArithmetic(Function& function, size_t registers) {
     }
   }
   for (Instruction& in : function.code) {
-    in.index =
-        IsRegister(in.d) && wanted[in.d.offset()] && (CarriesIndex(in) || carried[in.d.offset()]);
+    in.index = IsRegister(in.d) && wanted[in.d.offset()] && (Carries(in) || carried[in.d.offset()]);
   }
 }
 

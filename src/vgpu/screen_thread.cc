@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "vgpu/op_facts.h"
 #include "vgpu/screen.h"
 #include "vgpu/warp.h"
 
@@ -373,12 +374,7 @@ bool ScreenThread::OnBadAccess(WarpView&, const MemoryAccess&, uint32_t, BadAcce
 // ---- arithmetic and synchronisation
 
 void ScreenThread::OnIndexArithmetic(WarpView& warp, const Instruction& in, uint32_t mask) {
-  if (in.d.bytes() != 4) return;
-  const bool is_shift = in.op == Op::kShl;
-  if (in.op != Op::kAdd && in.op != Op::kSub && in.op != Op::kMulLo && in.op != Op::kMadLo &&
-      !is_shift) {
-    return;
-  }
+  if (in.d.bytes() != 4 || !MayWrapIndex(in.op)) return;
   const auto* d = static_cast<const int32_t*>(warp.Lanes(in.d));
   const auto* a = static_cast<const int32_t*>(warp.Lanes(in.a));
   const auto* b = static_cast<const int32_t*>(warp.Lanes(in.b));
