@@ -18,6 +18,7 @@
 #include "vgpu/block_interaction.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
+#include "vgpu/op_facts.h"
 #include "vgpu/runner.h"
 #include "vgpu/screen.h"
 #include "vgpu/streaming.h"
@@ -188,20 +189,7 @@ bool NeedsInterpreter(const LaunchState& launch) {
   };
   for (const auto& function : launch.kernel->functions) {
     for (const Instruction& in : function->code) {
-      switch (in.op) {
-        case Op::kBulkCopy:
-        case Op::kWgmma:
-        case Op::kTex:
-        case Op::kSurfaceLoad:
-        case Op::kSurfaceStore:
-        case Op::kMapa:
-        case Op::kGetctarank:
-        case Op::kClusterArrive:
-        case Op::kClusterTest:
-          return true;
-        default:
-          break;
-      }
+      if (NeedsInterpreter(in.op)) return true;
       for (const Operand operand : {in.guard, in.a, in.b, in.c, in.e}) {
         if (cluster_register(operand)) return true;
       }

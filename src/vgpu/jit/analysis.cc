@@ -83,7 +83,8 @@ void Analysis::FindBlocks() {
   }
   for (CodeBlock& block : blocks_) {
     const Instruction& in = function_.code[block.last - 1];
-    if ((!LeavesSequence(in.op) || Guarded(in)) && block.last < size) block.next.push_back(block_of_[block.last]);
+    if ((!LeavesSequence(in.op) || Guarded(in)) && block.last < size)
+      block.next.push_back(block_of_[block.last]);
     if (in.op == Op::kBra) block.next.push_back(block_of_[in.target]);
     if (in.op == Op::kBrxIdx) {
       for (const uint32_t target : function_.branch_targets[in.target]) {

@@ -128,6 +128,7 @@ class Analysis {
   Shape SpecialShape(Operand operand) const;
   void FindRaw();
   Shape Normal(int64_t stride) const;
+  bool IsNativeByOwnRule(const Instruction& in) const;
 
   const Function& function_;
   Dim3 block_;

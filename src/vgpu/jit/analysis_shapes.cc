@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "support/check.h"
 #include "vgpu/jit/analysis.h"
+#include "vgpu/op_facts.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu::jit {
@@ -80,83 +82,55 @@ bool Analysis::IsNativeAccess(const Instruction& in) const {
 bool Analysis::IsNative(const Instruction& in) const {
   const int bits = ptx::BitsOf(in.type);
   const bool f32 = in.type == ptx::Type::kF32;
+  const bool is_float = f32 || in.type == ptx::Type::kF64;
+  switch (FactsOf(in.op).jit) {
+    case JitCode::kInterpreter:
+    case JitCode::kFlow:
+    case JitCode::kHandler:
+      return false;
+    case JitCode::kAlways:
+      return true;
+    case JitCode::kNumber:
+      return is_float ? IsNearest(in) : IsPlainInteger(in);
+    case JitCode::kExact:
+      return is_float || IsPlainInteger(in);
+    case JitCode::kFloat:
+      return is_float && IsNearest(in);
+    case JitCode::kF32:
+      return f32 && IsNearest(in);
+    case JitCode::kF32Approx:
+      return f32 && in.approx;
+    case JitCode::kInt:
+      return IsPlainInteger(in);
+    case JitCode::kInt32:
+      return IsPlainInteger(in) && bits == 32;
+    case JitCode::kIntTo32:
+      return IsPlainInteger(in) && bits <= 32;
+    case JitCode::kTo64:
+      return bits <= 64;
+    case JitCode::kOnly64:
+      return bits == 64;
+    case JitCode::kOwn:
+      return IsNativeByOwnRule(in);
+  }
+  KS_UNREACHABLE();
+}
+
+bool Analysis::IsNativeByOwnRule(const Instruction& in) const {
+  const int bits = ptx::BitsOf(in.type);
+  const bool f32 = in.type == ptx::Type::kF32;
   const bool f64 = in.type == ptx::Type::kF64;
   switch (in.op) {
-    case Op::kAdd:
-    case Op::kSub:
-      if (f32 || f64) return IsNearest(in);
-      return IsPlainInteger(in);
-    case Op::kMul:
-    case Op::kFma:
-      return (f32 || f64) && IsNearest(in);
     case Op::kDiv:
       if (f32) return IsNearest(in);
-      if (f64) return false;
-      return IsPlainInteger(in) && bits == 32;
-    case Op::kRem:
-      return IsPlainInteger(in) && bits == 32;
-    case Op::kRcp:
-    case Op::kSqrt:
-      return f32 && IsNearest(in);
-    case Op::kRsqrt:
-    case Op::kEx2:
-    case Op::kLg2:
-      return f32 && in.approx;
-    case Op::kMulLo:
-    case Op::kMadLo:
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-    case Op::kNot:
-    case Op::kShl:
-    case Op::kShr:
-      return IsPlainInteger(in);
-    case Op::kMulHi:
-    case Op::kMadHi:
-    case Op::kPopc:
-    case Op::kClz:
-    case Op::kBfe:
-      return IsPlainInteger(in) && bits == 32;
+      return !f64 && IsPlainInteger(in) && bits == 32;
     case Op::kBrev:
       return IsPlainInteger(in) && bits >= 32;
-    case Op::kMulWide:
-    case Op::kMadWide:
-      return IsPlainInteger(in) && bits <= 32;
-    case Op::kShf:
-    case Op::kLop3:
-      return true;
     case Op::kPrmt:
       return in.variant == 0 && ConstantOf(in.c).has_value();
     case Op::kMin:
     case Op::kMax:
-      if (f32) return !in.xorsign;
-      return IsPlainInteger(in);
-    case Op::kAbs:
-    case Op::kNeg:
-      return f32 || f64 || IsPlainInteger(in);
-    case Op::kSetp:
-      return f32 || f64 || IsPlainInteger(in);
-    case Op::kSelp:
-    case Op::kMov:
-      return bits <= 64;
-    case Op::kPredAnd:
-    case Op::kPredOr:
-    case Op::kPredXor:
-    case Op::kPredNot:
-    case Op::kPredMov:
-    case Op::kPredSelp:
-    case Op::kResize:
-    case Op::kPack:
-    case Op::kUnpack:
-    case Op::kParameterAddress:
-    case Op::kNop:
-      return true;
-    case Op::kCvta:
-    case Op::kCvtaTo:
-      return bits == 64;
-    case Op::kActivemask:
-    case Op::kBarWarpSync:
-      return true;
+      return f32 ? !in.xorsign : IsPlainInteger(in);
     case Op::kShfl:
       return ConstantOf(in.b).has_value() && ConstantOf(in.c).has_value();
     case Op::kVote: {
@@ -298,23 +272,9 @@ Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
 }
 
 bool Analysis::LeavesRaw(const Instruction& in) const {
-  switch (in.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kFma:
-    case Op::kDiv:
-    case Op::kRcp:
-    case Op::kSqrt:
-    case Op::kRsqrt:
-    case Op::kMin:
-    case Op::kMax:
-    case Op::kAbs:
-    case Op::kNeg:
-      return in.type == ptx::Type::kF32 && !in.sat && IsNative(in);
-    default:
-      return false;
-  }
+  // The code for these two makes the one NaN itself.
+  if (in.op == Op::kEx2 || in.op == Op::kLg2) return false;
+  return MakesOneNan(in.op) && in.type == ptx::Type::kF32 && !in.sat && IsNative(in);
 }
 
 // A web may be raw if each of its NaNs is the result of arithmetic, which has one pattern for them:
@@ -322,30 +282,7 @@ bool Analysis::LeavesRaw(const Instruction& in) const {
 void Analysis::FindRaw() {
   const auto computes = [](const Instruction& in) {
     if (in.type != ptx::Type::kF32) return false;
-    switch (in.op) {
-      case Op::kAdd:
-      case Op::kSub:
-      case Op::kMul:
-      case Op::kFma:
-      case Op::kDiv:
-      case Op::kRcp:
-      case Op::kSqrt:
-      case Op::kRsqrt:
-      case Op::kSin:
-      case Op::kCos:
-      case Op::kLg2:
-      case Op::kEx2:
-      case Op::kTanh:
-      case Op::kMin:
-      case Op::kMax:
-      case Op::kAbs:
-      case Op::kNeg:
-        return true;
-      case Op::kCvt:
-        return in.source_type != ptx::Type::kF32;
-      default:
-        return false;
-    }
+    return MakesOneNan(in.op) || (in.op == Op::kCvt && in.source_type != ptx::Type::kF32);
   };
   const auto moves = [](const Instruction& in) { return in.op == Op::kMov || in.op == Op::kSelp; };
   const auto source_raw = [&](uint32_t pc, Operand operand, bool constants) {
