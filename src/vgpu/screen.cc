@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "vgpu/op_facts.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu {
@@ -45,22 +46,15 @@ const CellCode& BestCells() {
 #endif
 }
 
-bool IsAccess(const Instruction& in) {
-  return in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtom || in.op == Op::kRed ||
-         in.op == Op::kAtomVector;
-}
-
 uint32_t ShiftOf(const Kernel& kernel) {
   uint32_t shift = kCellShift;
   for (const auto& function : kernel.functions) {
     for (const Instruction& in : function->code) {
-      if (!IsAccess(in) || in.space == MemorySpace::kLocal ||
+      if (!IsLaneAccess(in.op) || in.space == MemorySpace::kLocal ||
           in.address == AddressBase::kParameters || in.bytes == 0) {
         continue;
       }
-      const uint32_t bytes = in.op == Op::kLoad || in.op == Op::kStore
-                                 ? uint32_t{in.bytes} * in.width
-                                 : uint32_t{in.bytes};
+      const uint32_t bytes = IsAtomic(in.op) ? uint32_t{in.bytes} : uint32_t{in.bytes} * in.width;
       shift = std::min(shift, static_cast<uint32_t>(std::countr_zero(bytes)));
     }
   }
@@ -155,22 +149,11 @@ bool Screen::Accepts(const LaunchState& launch, std::string* why) const {
       }
     }
     for (const Instruction& in : function->code) {
-      switch (in.op) {
-        case Op::kCpAsync:
-        case Op::kAsyncGroup:
-        case Op::kMbarrier:
-          return no("it copies asynchronously");
-        case Op::kAtom:
-        case Op::kRed:
-        case Op::kAtomVector: {
-          const ptx::Instruction* syntax = function->locations[in.location].syntax;
-          const bool narrow = syntax == nullptr || syntax->mnemonic->scope == ptx::Scope::kCta;
-          if (narrow && in.space != MemorySpace::kShared) return no("it has atomics for one block");
-          break;
-        }
-        default:
-          break;
-      }
+      if (IsAsync(in.op)) return no("it copies asynchronously");
+      if (!IsAtomic(in.op)) continue;
+      const ptx::Instruction* syntax = function->locations[in.location].syntax;
+      const bool narrow = syntax == nullptr || syntax->mnemonic->scope == ptx::Scope::kCta;
+      if (narrow && in.space != MemorySpace::kShared) return no("it has atomics for one block");
     }
   }
   return true;

@@ -2,6 +2,7 @@
 // of its accesses before they happen and looks whether index arithmetic wraps.
 
 #include "vgpu/jit/codegen.h"
+#include "vgpu/op_facts.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu::jit {
@@ -28,16 +29,8 @@ bool CodeGenerator::ScreenedByHandler(const Instruction& in) const {
     case Op::kLoad:
     case Op::kStore:
       return in.space == MemorySpace::kLocal || in.address == AddressBase::kFrame;
-    case Op::kAtom:
-    case Op::kRed:
-    case Op::kAtomVector:
-    case Op::kWmmaLoad:
-    case Op::kWmmaStore:
-    case Op::kLdmatrix:
-    case Op::kStmatrix:
-      return true;
     default:
-      return false;
+      return AccessesMemory(in.op);
   }
 }
 
@@ -173,12 +166,8 @@ bool CodeGenerator::EmitSharedScreen(const Value& address) {
 // As the checker of index arithmetic sees it: the exact result is no 32-bit number with a sign.
 void CodeGenerator::EmitIndexScreen() {
   const Instruction& in = *in_;
+  if (!request_.screen_index || !in.index || in.d.bytes() != 4 || !MayWrapIndex(in.op)) return;
   const bool with_c = in.op == Op::kMadLo;
-  if (!request_.screen_index || !in.index || in.d.bytes() != 4) return;
-  if (in.op != Op::kAdd && in.op != Op::kSub && in.op != Op::kMulLo && in.op != Op::kShl &&
-      !with_c) {
-    return;
-  }
   llvm::Value* mask = parted_ == nullptr ? nullptr : RunningBits();
   if (analysis_.Guarded(in)) {
     llvm::Value* guard = MaskBits(Guard(in));
