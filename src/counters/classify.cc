@@ -1,10 +1,12 @@
 #include "counters/classify.h"
 
 #include "vgpu/math/matrix.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::counters {
 
 using ptx::Type;
+using vgpu::Cost;
 using vgpu::Instruction;
 using vgpu::MemorySpace;
 using vgpu::Op;
@@ -122,207 +124,90 @@ void Matrix(InstructionFacts& facts, const vgpu::Function& function, const Instr
 
 InstructionFacts FactsOfOne(const vgpu::Function& function, const Instruction& in) {
   InstructionFacts facts;
-  switch (in.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kMul:
-    case Op::kAbs:
-    case Op::kNeg:
-    case Op::kMin:
-    case Op::kMax:
-    case Op::kMin3:
-    case Op::kMax3:
-      Arithmetic(facts, in.type, in.op == Op::kAbs || in.op == Op::kNeg ? 0 : 1);
+  const bool wide = ptx::BitsOf(in.type) == 64;
+  switch (vgpu::FactsOf(in.op).cost) {
+    case Cost::kNoFlop:
+      Arithmetic(facts, in.type, 0);
       break;
-    case Op::kFma:
+    case Cost::kFlop:
+      Arithmetic(facts, in.type, 1);
+      break;
+    case Cost::kTwoFlops:
       Arithmetic(facts, in.type, 2);
       break;
-    case Op::kDiv:
+    case Cost::kDivide:
       Divide(facts, in);
       break;
-    case Op::kRem:
+    case Cost::kRemainder:
       facts.which = InstructionClass::kInteger;
-      facts.issue = ptx::BitsOf(in.type) == 64 ? kIntegerDivision64 : kIntegerDivision32;
+      facts.issue = wide ? kIntegerDivision64 : kIntegerDivision32;
       break;
-    case Op::kMulLo:
-    case Op::kMadLo:
-    case Op::kMulHi:
-    case Op::kMadHi:
+    case Cost::kMultiply:
       facts.which = InstructionClass::kInteger;
-      facts.issue = ptx::BitsOf(in.type) == 64 ? 4 : 1;
+      facts.issue = wide ? 4 : 1;
       break;
-    case Op::kMulWide:
-    case Op::kMadWide:
-    case Op::kAddCarry:
-    case Op::kSubCarry:
-    case Op::kMadLoCarry:
-    case Op::kMadHiCarry:
-    case Op::kMadHiSat:
-    case Op::kMul24Lo:
-    case Op::kMul24Hi:
-    case Op::kMad24Lo:
-    case Op::kMad24Hi:
-    case Op::kSad:
-    case Op::kPopc:
-    case Op::kClz:
-    case Op::kBfind:
-    case Op::kFns:
-    case Op::kBrev:
-    case Op::kBfe:
-    case Op::kBfi:
-    case Op::kSzext:
-    case Op::kBmsk:
-    case Op::kDp4a:
-    case Op::kDp2a:
-    case Op::kLop3:
-    case Op::kLop3Pred:
-    case Op::kShf:
-    case Op::kPrmt:
-    case Op::kVideo:
+    case Cost::kInteger:
       facts.which = InstructionClass::kInteger;
       break;
-    case Op::kAnd:
-    case Op::kOr:
-    case Op::kXor:
-    case Op::kNot:
-    case Op::kCnot:
-    case Op::kShl:
-    case Op::kShr:
+    case Cost::kWord:
       facts.which = InstructionClass::kInteger;
-      facts.issue = ptx::BitsOf(in.type) == 64 ? 2 : 1;
+      facts.issue = wide ? 2 : 1;
       break;
-    case Op::kPredAnd:
-    case Op::kPredOr:
-    case Op::kPredXor:
-    case Op::kPredNot:
-    case Op::kPredSelp:
-      facts.which = InstructionClass::kInteger;
-      break;
-    case Op::kRcp:
-    case Op::kSqrt:
-    case Op::kRsqrt:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kLg2:
-    case Op::kEx2:
-    case Op::kTanh:
+    case Cost::kRoot:
+    case Cost::kFunction:
       facts.which = in.type == Type::kF64 ? InstructionClass::kFp64 : InstructionClass::kSpecial;
       facts.special = static_cast<uint8_t>(Elements(in.type));
-      facts.issue = in.approx || in.op == Op::kLg2 || in.op == Op::kEx2 || in.op == Op::kTanh ||
-                            in.op == Op::kSin || in.op == Op::kCos
-                        ? 1
-                        : kExactRoot;
+      facts.issue = in.approx || vgpu::FactsOf(in.op).cost == Cost::kFunction ? 1 : kExactRoot;
       break;
-    case Op::kMathCall:
+    case Cost::kMathCall:
       Arithmetic(facts, in.type, 1);
       facts.special = 1;
       facts.issue = kMathCall;
       break;
-    case Op::kCopysign:
-    case Op::kTestp:
-      Arithmetic(facts, in.type, 0);
-      break;
-    case Op::kSetp:
-    case Op::kSet:
+    case Cost::kCompare:
       Arithmetic(facts, in.source_type != Type::kNone ? in.source_type : in.type, 0);
       break;
-    case Op::kCvt:
-    case Op::kCvtPacked:
-    case Op::kCvtPack:
+    case Cost::kConvert:
       facts.which = InstructionClass::kConversion;
       break;
-    case Op::kSelp:
-    case Op::kSlct:
+    case Cost::kMove:
       facts.which = InstructionClass::kMove;
       break;
-    case Op::kMov:
-    case Op::kPredMov:
-    case Op::kResize:
-    case Op::kPack:
-    case Op::kUnpack:
-    case Op::kFrameAddress:
-    case Op::kParameterAddress:
-    case Op::kCvta:
-    case Op::kCvtaTo:
-      facts.which = InstructionClass::kMove;
-      facts.issue = 0;  // ptxas renames registers instead
-      break;
-    case Op::kReadSpecial:
-    case Op::kIsspacep:
-    case Op::kGetctarank:
-    case Op::kMapa:
-    case Op::kAlloca:
-    case Op::kStackSave:
-    case Op::kStackRestore:
-      facts.which = InstructionClass::kMove;
-      break;
-    case Op::kLoad:
-    case Op::kStore:
-    case Op::kAtom:
-    case Op::kRed:
-    case Op::kAtomVector:
-      Memory(facts, function, in);
-      break;
-    case Op::kCpAsync:
-    case Op::kBulkCopy:
-      facts.which = InstructionClass::kGlobalMemory;
-      facts.gathered = true;
-      break;
-    case Op::kWmmaLoad:
-    case Op::kWmmaStore:
-      Memory(facts, function, in);
-      facts.gathered = true;
-      break;
-    case Op::kLdmatrix:
-    case Op::kStmatrix:
-      facts.which = InstructionClass::kSharedMemory;
-      break;
-    case Op::kTex:
-    case Op::kSurfaceLoad:
-    case Op::kSurfaceStore:
-      facts.which = InstructionClass::kGlobalMemory;
-      break;
-    case Op::kMbarrier:
-    case Op::kFence:
-    case Op::kAsyncGroup:
-    case Op::kClusterArrive:
-    case Op::kClusterTest:
-    case Op::kNanosleep:
-    case Op::kBarrier:
-    case Op::kBarWarpSync:
-      facts.which = InstructionClass::kSync;
-      facts.no_traffic = true;
-      break;
-    case Op::kNop:
+    case Cost::kRename:
       facts.which = InstructionClass::kMove;
       facts.issue = 0;
       break;
-    case Op::kShfl:
-    case Op::kVote:
-    case Op::kMatchAny:
-    case Op::kMatchAll:
-    case Op::kActivemask:
-    case Op::kRedux:
-    case Op::kElect:
-    case Op::kMovmatrix:
+    case Cost::kMemory:
+      Memory(facts, function, in);
+      break;
+    case Cost::kCopy:
+      facts.which = InstructionClass::kGlobalMemory;
+      facts.gathered = true;
+      break;
+    case Cost::kFragment:
+      Memory(facts, function, in);
+      facts.gathered = true;
+      break;
+    case Cost::kRows:
+      facts.which = InstructionClass::kSharedMemory;
+      break;
+    case Cost::kTexture:
+      facts.which = InstructionClass::kGlobalMemory;
+      break;
+    case Cost::kSync:
+      facts.which = InstructionClass::kSync;
+      facts.no_traffic = true;
+      break;
+    case Cost::kWarp:
       facts.which = InstructionClass::kWarp;
       break;
-    case Op::kMma:
-    case Op::kWmmaMma:
-    case Op::kWgmma:
+    case Cost::kTensor:
       Matrix(facts, function, in);
       break;
-    case Op::kBra:
+    case Cost::kControl:
       facts.which = InstructionClass::kControl;
       facts.conditional_branch =
-          in.guard.exists() && in.guard.base() != vgpu::OperandBase::kConstant;
-      break;
-    case Op::kBrxIdx:
-    case Op::kCall:
-    case Op::kRet:
-    case Op::kExit:
-    case Op::kTrap:
-      facts.which = InstructionClass::kControl;
+          in.op == Op::kBra && in.guard.exists() && in.guard.base() != vgpu::OperandBase::kConstant;
       break;
   }
   return facts;
