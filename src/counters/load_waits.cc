@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "counters/classify.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::counters {
 
@@ -39,8 +40,12 @@ class WaitGroups {
       for (const vgpu::Operand operand : {in.a, in.b, in.c, in.e, in.guard}) {
         depth = std::max(depth, DepthOf(operand));
       }
-      const bool load = in.op == Op::kLoad || in.op == Op::kAtom || in.op == Op::kLdmatrix;
-      const bool store = in.op == Op::kStore || in.op == Op::kRed || in.op == Op::kAtom;
+      const vgpu::OpFacts& op = vgpu::FactsOf(in.op);
+      // Not atomics of vectors: it is open which of their registers are results.
+      const bool access = IsLaneAccess(in.op) && op.list != vgpu::ListUse::kMixed;
+      const bool returns = ReadsMemory(in.op) && op.memory != vgpu::MemoryUse::kReduce;
+      const bool load = (access && returns) || in.op == Op::kLdmatrix;
+      const bool store = access && WritesMemory(in.op);
       if (!load) {
         for (uint32_t k = 0; k < in.list_count; ++k) {
           depth = std::max(depth, DepthOf(function_.list[in.list_first + k]));
