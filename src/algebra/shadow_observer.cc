@@ -6,7 +6,7 @@
 #include "algebra/internal.h"
 #include "field/functions.h"
 #include "support/check.h"
-#include "vgpu/ir.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith {
 
@@ -103,28 +103,6 @@ ShadowObserver::Row ShadowObserver::MakeRow(const Table& table, const Instructio
   const bool is_float = row.kind != CellKind::kNone;
   const bool writes = in.d.exists() && !in.d.is_predicate();
   switch (in.op) {
-    case Op::kAdd:
-    case Op::kSub:
-    case Op::kDiv:
-    case Op::kAbs:
-    case Op::kNeg:
-    case Op::kMin:
-    case Op::kMax:
-    case Op::kMin3:
-    case Op::kMax3:
-    case Op::kMul:
-    case Op::kFma:
-    case Op::kCopysign:
-    case Op::kRcp:
-    case Op::kSqrt:
-    case Op::kRsqrt:
-    case Op::kSin:
-    case Op::kCos:
-    case Op::kLg2:
-    case Op::kEx2:
-    case Op::kTanh:
-      row.action = is_float ? Action::kFloat : Action::kInteger;
-      break;
     case Op::kSetp:
       row.action = Action::kCompare;
       break;
@@ -179,12 +157,6 @@ ShadowObserver::Row ShadowObserver::MakeRow(const Table& table, const Instructio
     case Op::kCall:
       row.action = Action::kCall;
       break;
-    case Op::kVote:
-    case Op::kMatchAny:
-    case Op::kMatchAll:
-    case Op::kRedux:
-      row.action = Action::kVote;
-      break;
     // Handled where memory or other lanes are known.
     case Op::kLoad:
     case Op::kStore:
@@ -201,7 +173,13 @@ ShadowObserver::Row ShadowObserver::MakeRow(const Table& table, const Instructio
     case Op::kMovmatrix:
       break;
     default:
-      if (writes) row.action = Action::kInteger;
+      if (IsFloatArithmetic(in.op) && is_float) {
+        row.action = Action::kFloat;
+      } else if (CombinesLanes(in.op)) {
+        row.action = Action::kVote;
+      } else if (writes) {
+        row.action = Action::kInteger;
+      }
       break;
   }
   // Logic, shifts and moves of types with a float name have no immediates worth recognising.
@@ -547,13 +525,8 @@ void ShadowObserver::OnWarpSync(vgpu::WarpView& warp, const Instruction& in, uin
     case Op::kMovmatrix:
       Movmatrix(in, RowOf(in), mask);
       return;
-    case Op::kVote:
-    case Op::kMatchAny:
-    case Op::kMatchAll:
-    case Op::kRedux:
-      if ((warp_->tainted & mask) != 0) Taint(mask);
-      return;
     default:
+      if (CombinesLanes(in.op) && (warp_->tainted & mask) != 0) Taint(mask);
       return;
   }
 }
