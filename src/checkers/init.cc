@@ -11,6 +11,7 @@
 #include "checkers/init_matrix.h"
 #include "checkers/init_memory.h"
 #include "checkers/init_registers.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::checkers {
 
@@ -164,7 +165,7 @@ class InitChecker final : public Checker {
 
   void AfterInstruction(WarpView& warp, const Instruction& in, uint32_t mask) override {
     if (!warp.tracked()) return;
-    if (IsMatrix(in)) {
+    if (IsMatrix(in.op)) {
       matrix_.Propagate(warp, in, mask, loaded_);
     } else {
       PropagateUndefined(warp, in, mask, loaded_);
@@ -420,8 +421,8 @@ class InitChecker final : public Checker {
   // -- uses --------------------------------------------------------------------------------------
 
   void CheckUses(WarpView& warp, const Instruction& in, uint32_t mask) {
-    const bool effect = in.control || in.op == Op::kStore || in.op == Op::kRed ||
-                        in.op == Op::kAtom || in.op == Op::kAtomVector;
+    const bool access = IsLaneAccess(in.op);
+    const bool effect = in.control || (access && WritesMemory(in.op));
     if (effect && in.guard.base() == OperandBase::kRegister) {
       for (uint32_t rest = warp.active_lanes(); rest != 0; rest &= rest - 1) {
         const int lane = std::countr_zero(rest);
@@ -431,8 +432,6 @@ class InitChecker final : public Checker {
         SetUndefined(warp, in.guard, lane, 0);  // reported: once is enough
       }
     }
-    const bool access = in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtom ||
-                        in.op == Op::kRed || in.op == Op::kAtomVector;
     const bool by_register = in.address == vgpu::AddressBase::kRegister32 ||
                              in.address == vgpu::AddressBase::kRegister64;
     if ((access && by_register) || in.op == Op::kBrxIdx) {

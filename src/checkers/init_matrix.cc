@@ -119,21 +119,6 @@ void StoreRows(WarpView& warp, const Instruction& in, LoadedBits* bits) {
 
 }  // namespace
 
-bool IsMatrix(const Instruction& in) {
-  switch (in.op) {
-    case Op::kMma:
-    case Op::kWmmaMma:
-    case Op::kWmmaLoad:
-    case Op::kWmmaStore:
-    case Op::kLdmatrix:
-    case Op::kStmatrix:
-    case Op::kMovmatrix:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void MatrixAccesses::Loaded(const WarpView& warp, const Instruction& in, const LoadedBits& bits) {
   const math::Fragment& fragment = *InfoOf(warp, in).fragment;
   if (loaded_.size() >= static_cast<size_t>(fragment.elements())) loaded_.clear();

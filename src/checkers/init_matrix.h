@@ -10,8 +10,6 @@
 
 namespace kernelsmith::checkers {
 
-bool IsMatrix(const vgpu::Instruction& in);
-
 // wmma.load and wmma.store access memory once for each element of the fragment.
 class MatrixAccesses {
  public:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "checkers/undefined_bits.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::checkers {
 
@@ -164,30 +165,22 @@ void PropagateUndefined(WarpView& warp, const Instruction& in, uint32_t mask,
     case Op::kShfl:
       PropagateShuffle(warp, in, mask);
       return;
-    case Op::kStore:
-    case Op::kRed:
-    case Op::kCpAsync:
-    case Op::kCall:
-      return;
-    case Op::kVote:
-    case Op::kRedux:
-    case Op::kMatchAny:
-    case Op::kMatchAll: {
-      uint64_t any = 0;
-      for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-        any |= UndefinedOf(warp, in.a, std::countr_zero(rest));
-      }
-      for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-        const int lane = std::countr_zero(rest);
-        SetUndefined(warp, in.d, lane, any != 0 ? ~uint64_t{0} : 0);
-        SetUndefined(warp, in.d2, lane, any != 0 ? ~uint64_t{0} : 0);
-      }
-      return;
-    }
     default:
       break;
   }
-  if (in.list_count > 0) {
+  if (CombinesLanes(in.op)) {
+    uint64_t any = 0;
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      any |= UndefinedOf(warp, in.a, std::countr_zero(rest));
+    }
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      const int lane = std::countr_zero(rest);
+      SetUndefined(warp, in.d, lane, any != 0 ? ~uint64_t{0} : 0);
+      SetUndefined(warp, in.d2, lane, any != 0 ? ~uint64_t{0} : 0);
+    }
+    return;
+  }
+  if (vgpu::FactsOf(in.op).list != vgpu::ListUse::kSources) {
     // Matrix instructions: what of a fragment depends on what is not followed.
     for (uint32_t k = 0; k < in.list_count; ++k) {
       Clear(warp, warp.function().list[in.list_first + k], mask);

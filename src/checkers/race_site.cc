@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "checkers/race_shadow.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::checkers {
 
+using vgpu::MemoryUse;
 using vgpu::Op;
 
 namespace {
@@ -69,24 +71,21 @@ RaceSite MakeRaceSite(const std::string& kernel, const vgpu::Function& function,
     is_proxy_fence =
         syntax->opcode() == ptx::Opcode::kFenceProxy || mnemonic.Has(ptx::Modifier::kProxy);
   }
-  switch (in.op) {
-    case Op::kLoad:
-    case Op::kWmmaLoad:
-    case Op::kLdmatrix:
+  switch (vgpu::FactsOf(in.op).memory) {
+    case MemoryUse::kRead:
       site.reads = true;
       site.constant = space == ptx::Space::kConst;
       site.ignored = in.address == vgpu::AddressBase::kParameters ||
                      in.space == vgpu::MemorySpace::kLocal || space == ptx::Space::kConst ||
                      space == ptx::Space::kParam || space == ptx::Space::kParamEntry;
       break;
-    case Op::kAtom:
-    case Op::kAtomVector:
+    case MemoryUse::kAtomic:
       site.reads = site.writes = site.is_atomic = true;
       break;
-    case Op::kRed:
+    case MemoryUse::kReduce:
       site.writes = site.is_atomic = true;
       break;
-    case Op::kMbarrier: {
+    case MemoryUse::kUpdate: {
       const auto op = static_cast<vgpu::MbarrierOp>(in.variant);
       site.writes = true;
       // Nobody may use it before it is made; inval comes after the last use by the barrier's count.
@@ -96,22 +95,23 @@ RaceSite MakeRaceSite(const std::string& kernel, const vgpu::Function& function,
                       op == vgpu::MbarrierOp::kArriveDropExpect;
       break;
     }
-    case Op::kFence:
-      site.ignored = is_proxy_fence;
-      break;
-    case Op::kCpAsync:
+    case MemoryUse::kCopy:
       // Its source comes as a load of the same instruction.
       site.writes = true;
-      site.flags = Entry::kAsync | Entry::kPending;
+      if (in.op == Op::kCpAsync) {
+        site.flags = Entry::kAsync | Entry::kPending;
+      } else {
+        // A write of the thread that issued it; its completion at the mbarrier makes it known.
+        site.releases = true;
+        site.bulk = in.e.exists();
+      }
       break;
-    case Op::kBulkCopy:
-      // A write of the thread that issued it; its completion at the mbarrier makes it known.
-      site.writes = site.releases = true;
-      site.bulk = in.e.exists();
-      break;
-    default:
+    case MemoryUse::kWrite:
       site.writes = true;
       site.ignored = in.space == vgpu::MemorySpace::kLocal;
+      break;
+    case MemoryUse::k_:  // a fence
+      site.ignored = is_proxy_fence;
       break;
   }
   const bool strong = site.is_atomic || (in.is_volatile && in.op != Op::kMbarrier) ||

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "vgpu/ir.h"
+#include "support/check.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::checkers {
 
@@ -17,28 +18,36 @@ namespace {
 using vgpu::Function;
 using vgpu::Instruction;
 using vgpu::Op;
+using vgpu::Partners;
 using vgpu::WarpView;
 
 constexpr uint32_t kLanes = 32;
 
+// Of an operation for which the lanes of a warp come together.
 const char* IntrinsicOf(Op op) {
-  switch (op) {
-    case Op::kShfl:
+  switch (vgpu::FactsOf(op).partners) {
+    case Partners::kShuffle:
       return "shuffle";
-    case Op::kVote:
+    case Partners::kVote:
       return "vote";
-    case Op::kMatchAny:
-    case Op::kMatchAll:
+    case Partners::kMatch:
       return "match";
-    case Op::kRedux:
+    case Partners::kReduce:
       return "reduction of the warp";
-    case Op::kBarWarpSync:
+    case Partners::kWarpSync:
       return "__syncwarp";
-    case Op::kElect:
+    case Partners::kElect:
       return "election";
-    default:
+    case Partners::kMatrix:
+    case Partners::kWarpgroup:
       return "matrix instruction";
+    case Partners::k_:
+    case Partners::kActive:
+    case Partners::kBlock:
+    case Partners::kCluster:
+      break;
   }
+  KS_UNREACHABLE();
 }
 
 // The lane a shuffle reads, as in the ISA's pseudocode; the lane itself where out of range.
