@@ -259,17 +259,15 @@ size_t CountWords(std::string_view name) {
 }
 
 Table BuildTable() {
-  enum class State { Supported, Unsupported };
   enum class RowKind { kOpcode, kClass, kForm };
   struct Row {
     RowKind kind;
-    State state;
     std::string_view a, b, c;
   };
   const Row rows[] = {
-#define PTX_OPCODE(id, text, state) {RowKind::kOpcode, State::state, text, "", ""},
-#define PTX_CLASS(name, members) {RowKind::kClass, State::Supported, name, members, ""},
-#define PTX_FORM(target, version, text) {RowKind::kForm, State::Supported, #target, #version, text},
+#define PTX_OPCODE(id, text, lowering) {RowKind::kOpcode, text, #lowering, ""},
+#define PTX_CLASS(name, members) {RowKind::kClass, name, members, ""},
+#define PTX_FORM(target, version, text) {RowKind::kForm, #target, #version, text},
 #include "ptx/instructions.def"
   };
   Table table;
@@ -281,7 +279,7 @@ Table BuildTable() {
       InstructionEntry entry;
       entry.opcode = static_cast<Opcode>(table.entries.size());
       entry.name = row.a;
-      entry.supported = row.state == State::Supported;
+      entry.supported = row.b != "Unsupported";
       table.entries.push_back(std::move(entry));
     } else {
       InstructionEntry& entry = table.entries.back();

@@ -154,7 +154,7 @@ struct Loc {
 // ---- instructions ---------------------------------------------------------------------------
 
 enum class Opcode : uint16_t {
-#define PTX_OPCODE(id, text, state) k##id,
+#define PTX_OPCODE(id, ...) k##id,
 #include "ptx/instructions.def"
 };
 std::string_view NameOf(Opcode opcode);

@@ -1,4 +1,6 @@
-// Lowers one function. Split over lower_*.cc by kind of instruction. Private to src/vgpu.
+// Lowers one function. Split over lower_*.cc by kind of instruction: each has a function of its own
+// name, to which the table of PTX (ptx/instructions.def) sends the instructions. Private to
+// src/vgpu.
 #pragma once
 
 #include <map>
@@ -64,6 +66,7 @@ class FunctionLowerer {
   // Finds the handler; an instruction without one is unsupported.
   Status Append(Instruction instruction);
   Error Unsupported(std::string why = {}) const;
+  Status LowerUnsupported() { return Unsupported(); }
   Error Invalid(std::string why) const;
 
   size_t count() const { return in_->operands.size(); }
@@ -89,6 +92,7 @@ class FunctionLowerer {
   Status LowerVideo();
 
   // ---- lower_move.cc
+  Status LowerMove();
   Status LowerMov();
   Status LowerCvt();
   Status LowerCvta();
@@ -104,26 +108,34 @@ class FunctionLowerer {
   Result<Address> LowerAddress(const ptx::Operand& operand, ptx::Space space);
   void SetAddress(Instruction& instruction, const Address& address) const;
   uint32_t AppendList(const std::vector<Operand>& operands);
+  Status LowerMemory();
   Status LowerLoad();
   Status LowerStore();
   Status LowerAtomic(bool reduction);
   Status LowerCpAsync();
-  Status LowerNoEffect();
+
+  // ---- lower_other.cc
+  Status LowerOther();
+  Status LowerNothing();
   Status LowerStack();
 
   // ---- lower_control.cc
+  Status LowerControl();
   Status LowerBranch();
   Status LowerCall();
   Status LowerMathCall(const ptx::CallParts& parts, const ptx::Function& declared,
                        const math::LibdeviceFunction& function);
   Status LowerBarrier();
-  Status LowerWarpSync();
-  Status LowerShfl();
-  Status LowerVote();
+  Status LowerClusterBarrier();
   Result<FrameRange> CallArgument(const ptx::Operand& operand, const ptx::Variable* formal);
   Result<FrameRange> CallResult(const ptx::Operand& operand, const ptx::Variable* formal);
   Result<FrameRange> ScratchRange(const ptx::Operand& operand, const ptx::Variable* formal);
   Instruction FrameAccess(Op op, ptx::Type type, uint32_t offset, Operand reg);
+
+  // ---- lower_warp.cc
+  Status LowerWarp();
+  Status LowerShfl();
+  Status LowerVote();
 
   // ---- lower_mbarrier.cc
   Status LowerMbarrier();
@@ -131,15 +143,16 @@ class FunctionLowerer {
   // ---- lower_bulk.cc
   Result<Operand> FlatAddress(const Address& address);
   Status LowerBulk();
-  Status LowerWgmma();
 
   // ---- lower_texture.cc
   Status LowerTexture();
 
   // ---- lower_matrix.cc
+  Status LowerMatrix();
   Status LowerMma();
   Status LowerWmma();
   Status LowerLdmatrix();
+  Status LowerWgmma();
 
   // ---- registers.cc
   void AssignRegisters();

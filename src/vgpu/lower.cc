@@ -434,6 +434,17 @@ void FunctionLowerer::EmitEpilogue() {
   }
 }
 
+// Which part lowers an instruction stands in its row of the table.
+Status FunctionLowerer::Dispatch() {
+  switch (in_->opcode()) {
+#define PTX_OPCODE(id, text, lowering) \
+  case ptx::Opcode::k##id:             \
+    return Lower##lowering();
+#include "ptx/instructions.def"
+  }
+  KS_UNREACHABLE();
+}
+
 Status FunctionLowerer::LowerInstruction(const ptx::Instruction& instruction) {
   in_ = &instruction;
   mnemonic_ = instruction.mnemonic.get();

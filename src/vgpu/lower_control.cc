@@ -1,4 +1,4 @@
-// Branches, calls, barriers and the instructions that bring lanes of a warp together.
+// Branches, calls and barriers.
 
 #include <fmt/format.h>
 
@@ -10,145 +10,17 @@ using ptx::Modifier;
 using ptx::Opcode;
 using ptx::Type;
 
-Status FunctionLowerer::Dispatch() {
+Status FunctionLowerer::LowerControl() {
   switch (in_->opcode()) {
-    case Opcode::kMov:
-      return LowerMov();
-    case Opcode::kCvt:
-      return LowerCvt();
-    case Opcode::kCvtPack: {
-      Instruction pack = Make(Op::kCvtPack, type());
-      pack.source_type = mnemonic_->TypeAt(1);
-      if (count() == 3) return Typed(pack, Type::kB32, {Type::kS32, Type::kS32});
-      return Typed(pack, Type::kB32, {Type::kS32, Type::kS32, Type::kB32});
-    }
-    case Opcode::kCvta:
-      return LowerCvta();
-    case Opcode::kIsspacep:
-      return LowerIsspacep();
-    case Opcode::kGetctarank: {
-      Instruction rank = Make(Op::kGetctarank, type());
-      rank.space = Has(Modifier::kSharedCluster) ? MemorySpace::kShared : MemorySpace::kGeneric;
-      return Typed(rank, Type::kU32, {type()});
-    }
-    case Opcode::kMapa: {
-      const Type t = type();
-      Instruction map = Make(Op::kMapa, t);
-      map.space = Has(Modifier::kSharedCluster) ? MemorySpace::kShared : MemorySpace::kGeneric;
-      return Typed(map, t, {t, Type::kU32});
-    }
-    case Opcode::kLd:
-    case Opcode::kLdu:
-      return LowerLoad();
-    case Opcode::kSt:
-      return LowerStore();
-    case Opcode::kAtom:
-      return LowerAtomic(false);
-    case Opcode::kRed:
-      return LowerAtomic(true);
-    case Opcode::kCpAsync:
-      return LowerCpAsync();
-    case Opcode::kMbarrierInit:
-    case Opcode::kMbarrierInval:
-    case Opcode::kMbarrierExpectTx:
-    case Opcode::kMbarrierCompleteTx:
-    case Opcode::kMbarrierArrive:
-    case Opcode::kMbarrierArriveDrop:
-    case Opcode::kMbarrierTestWait:
-    case Opcode::kMbarrierTryWait:
-    case Opcode::kMbarrierPendingCount:
-    case Opcode::kCpAsyncMbarrierArrive:
-      return LowerMbarrier();
-    case Opcode::kNanosleep:
-    case Opcode::kCreatepolicy:
-    case Opcode::kMembar:
-    case Opcode::kFence:
-    case Opcode::kFenceProxy:
-    case Opcode::kPrefetch:
-    case Opcode::kPrefetchu:
-    case Opcode::kApplypriority:
-    case Opcode::kDiscard:
-    // Copies are done when they are issued.
-    case Opcode::kCpAsyncCommitGroup:
-    case Opcode::kCpAsyncWaitGroup:
-    case Opcode::kCpAsyncWaitAll:
-    case Opcode::kCpAsyncBulkCommitGroup:
-    case Opcode::kCpAsyncBulkWaitGroup:
-    case Opcode::kCpAsyncBulkPrefetch:
-    case Opcode::kCpAsyncBulkPrefetchTensor:
-    // So is wgmma; and registers are not scarce.
-    case Opcode::kWgmmaFence:
-    case Opcode::kWgmmaCommitGroup:
-    case Opcode::kWgmmaWaitGroup:
-    case Opcode::kSetmaxnreg:
-    case Opcode::kGriddepcontrol:
-    case Opcode::kPmevent:
-      return LowerNoEffect();
-    case Opcode::kStacksave:
-    case Opcode::kStackrestore:
-    case Opcode::kAlloca:
-      return LowerStack();
-    case Opcode::kBra:
-    case Opcode::kBrxIdx:
-    case Opcode::kRet:
-    case Opcode::kExit:
-    case Opcode::kTrap:
-    case Opcode::kBrkpt:
-      return LowerBranch();
     case Opcode::kCall:
       return LowerCall();
     case Opcode::kBar:
     case Opcode::kBarrier:
       return LowerBarrier();
-    case Opcode::kBarrierCluster: {
-      if (Has(Modifier::kArrive)) return Append(Make(Op::kClusterArrive, Type::kNone));
-      // Waits in a loop for the others of the cluster; then the block's own threads meet, which is
-      // what observers see of it.
-      Instruction test = Make(Op::kClusterTest, Type::kPred);
-      test.d = Temporary(LaneWidth::kPredicate);
-      Instruction again = Make(Op::kBra, Type::kNone);
-      again.target = static_cast<uint32_t>(label_pc_.size());
-      label_pc_.push_back(static_cast<uint32_t>(out_.code.size()));
-      KS_RETURN_IF_ERROR(Append(test));
-      again.guard = test.d;
-      again.guard_negated = true;
-      KS_RETURN_IF_ERROR(Append(again));
-      Instruction barrier = Make(Op::kBarrier, Type::kNone);
-      barrier.a = Constant(LaneWidth::k4, 0);
-      return Append(barrier);
-    }
-    case Opcode::kBarWarpSync:
-    case Opcode::kShfl:
-    case Opcode::kVote:
-    case Opcode::kMatch:
-    case Opcode::kRedux:
-    case Opcode::kElect:
-    case Opcode::kActivemask:
-      return LowerWarpSync();
-    case Opcode::kCpAsyncBulk:
-    case Opcode::kCpReduceAsyncBulk:
-    case Opcode::kCpAsyncBulkTensor:
-    case Opcode::kCpReduceAsyncBulkTensor:
-      return LowerBulk();
-    case Opcode::kTex:
-    case Opcode::kSuld:
-    case Opcode::kSust:
-      return LowerTexture();
-    case Opcode::kWgmmaMmaAsync:
-      return LowerWgmma();
-    case Opcode::kMma:
-      return LowerMma();
-    case Opcode::kWmmaLoad:
-    case Opcode::kWmmaStore:
-    case Opcode::kWmmaMma:
-      return LowerWmma();
-    case Opcode::kLdmatrix:
-    case Opcode::kStmatrix:
-    case Opcode::kMovmatrix:
-      return LowerLdmatrix();
+    case Opcode::kBarrierCluster:
+      return LowerClusterBarrier();
     default:
-      if (in_->opcode() >= Opcode::kVadd && in_->opcode() <= Opcode::kVset4) return LowerVideo();
-      return LowerArithmetic();
+      return LowerBranch();
   }
 }
 
@@ -181,9 +53,12 @@ Status FunctionLowerer::LowerBranch() {
     case Opcode::kExit:
       branch.op = Op::kExit;
       return Append(branch);
-    default:
+    case Opcode::kTrap:
+    case Opcode::kBrkpt:
       branch.op = Op::kTrap;
       return Append(branch);
+    default:
+      return Unsupported();
   }
 }
 
@@ -407,107 +282,23 @@ Status FunctionLowerer::LowerBarrier() {
   return Append(barrier);
 }
 
-Status FunctionLowerer::LowerShfl() {
-  Instruction shuffle = Make(Op::kShfl, Type::kB32);
-  shuffle.variant = static_cast<uint8_t>(Has(Modifier::kUp)     ? ShuffleMode::kUp
-                                         : Has(Modifier::kDown) ? ShuffleMode::kDown
-                                         : Has(Modifier::kBfly) ? ShuffleMode::kBfly
-                                                                : ShuffleMode::kIdx);
-  const ptx::Operand& target = operand(0);
-  KS_TRY(shuffle.a, Source(1, Type::kB32));
-  KS_TRY(shuffle.b, Source(2, Type::kB32));
-  KS_TRY(shuffle.c, Source(3, Type::kB32));
-  if (Has(Modifier::kSync)) {
-    KS_TRY(shuffle.e, Source(4, Type::kB32));
-  } else {
-    shuffle.e = Constant(LaneWidth::k4, 0);  // the old form waits for nobody
-  }
-  if (target.kind == ptx::OperandKind::kPair) {
-    KS_TRY(shuffle.d, Destination(target.elements[0], Type::kB32));
-    KS_TRY(shuffle.d2, Destination(target.elements[1], Type::kPred));
-  } else {
-    KS_TRY(shuffle.d, Destination(target, Type::kB32));
-  }
-  return Append(shuffle);
-}
-
-Status FunctionLowerer::LowerVote() {
-  Instruction vote = Make(Op::kVote, type());
-  const bool ballot = Has(Modifier::kBallot);
-  vote.variant = static_cast<uint8_t>(ballot                ? VoteMode::kBallot
-                                      : Has(Modifier::kAll) ? VoteMode::kAll
-                                      : Has(Modifier::kAny) ? VoteMode::kAny
-                                                            : VoteMode::kUni);
-  bool negated = false;
-  KS_TRY(vote.c, SourcePredicate(operand(1), negated));
-  vote.negate_c = negated;
-  if (Has(Modifier::kSync)) {
-    KS_TRY(vote.e, Source(2, Type::kB32));
-  } else {
-    vote.e = Constant(LaneWidth::k4, 0);
-  }
-  KS_TRY(vote.d, Destination(0, ballot ? Type::kB32 : Type::kPred));
-  return Append(vote);
-}
-
-Status FunctionLowerer::LowerWarpSync() {
-  switch (in_->opcode()) {
-    case Opcode::kShfl:
-      return LowerShfl();
-    case Opcode::kVote:
-      return LowerVote();
-    case Opcode::kActivemask: {
-      Instruction mask = Make(Op::kActivemask, Type::kB32);
-      KS_TRY(mask.d, Destination(0, Type::kB32));
-      return Append(mask);
-    }
-    case Opcode::kBarWarpSync: {
-      Instruction sync = Make(Op::kBarWarpSync, Type::kNone);
-      KS_TRY(sync.e, Source(0, Type::kB32));
-      return Append(sync);
-    }
-    case Opcode::kMatch: {
-      const bool all = Has(Modifier::kAll);
-      Instruction match = Make(all ? Op::kMatchAll : Op::kMatchAny, type());
-      KS_TRY(match.a, Source(1, type()));
-      KS_TRY(match.e, Source(2, Type::kB32));
-      const ptx::Operand& target = operand(0);
-      if (target.kind == ptx::OperandKind::kPair) {
-        KS_TRY(match.d, Destination(target.elements[0], Type::kB32));
-        KS_TRY(match.d2, Destination(target.elements[1], Type::kPred));
-      } else {
-        KS_TRY(match.d, Destination(target, Type::kB32));
-      }
-      return Append(match);
-    }
-    case Opcode::kRedux: {
-      Instruction reduce = Make(Op::kRedux, type());
-      constexpr std::pair<Modifier, ReduxOp> kOperations[] = {
-          {Modifier::kAdd, ReduxOp::kAdd}, {Modifier::kMin, ReduxOp::kMin},
-          {Modifier::kMax, ReduxOp::kMax}, {Modifier::kAnd, ReduxOp::kAnd},
-          {Modifier::kOr, ReduxOp::kOr},   {Modifier::kXor, ReduxOp::kXor}};
-      for (const auto& [modifier, operation] : kOperations) {
-        if (Has(modifier)) reduce.variant = static_cast<uint8_t>(operation);
-      }
-      reduce.nan = Has(Modifier::kPropagateNan);
-      reduce.xorsign = Has(Modifier::kAbs);
-      KS_TRY(reduce.a, Source(1, type()));
-      KS_TRY(reduce.e, Source(2, Type::kB32));
-      KS_TRY(reduce.d, Destination(0, type()));
-      return Append(reduce);
-    }
-    case Opcode::kElect: {
-      Instruction elect = Make(Op::kElect, Type::kB32);
-      KS_TRY(elect.e, Source(1, Type::kB32));
-      const ptx::Operand& target = operand(0);
-      if (target.kind != ptx::OperandKind::kPair) return Invalid("elect needs d|p");
-      KS_TRY(elect.d, Destination(target.elements[0], Type::kB32));
-      KS_TRY(elect.d2, Destination(target.elements[1], Type::kPred));
-      return Append(elect);
-    }
-    default:
-      return Unsupported();
-  }
+// barrier.cluster.arrive, barrier.cluster.wait
+Status FunctionLowerer::LowerClusterBarrier() {
+  if (Has(Modifier::kArrive)) return Append(Make(Op::kClusterArrive, Type::kNone));
+  // Waits in a loop for the others of the cluster; then the block's own threads meet, which is
+  // what observers see of it.
+  Instruction test = Make(Op::kClusterTest, Type::kPred);
+  test.d = Temporary(LaneWidth::kPredicate);
+  Instruction again = Make(Op::kBra, Type::kNone);
+  again.target = static_cast<uint32_t>(label_pc_.size());
+  label_pc_.push_back(static_cast<uint32_t>(out_.code.size()));
+  KS_RETURN_IF_ERROR(Append(test));
+  again.guard = test.d;
+  again.guard_negated = true;
+  KS_RETURN_IF_ERROR(Append(again));
+  Instruction barrier = Make(Op::kBarrier, Type::kNone);
+  barrier.a = Constant(LaneWidth::k4, 0);
+  return Append(barrier);
 }
 
 }  // namespace kernelsmith::vgpu

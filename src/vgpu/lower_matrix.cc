@@ -1,4 +1,4 @@
-// mma, wmma, ldmatrix, stmatrix, movmatrix.
+// mma, wmma, wgmma, ldmatrix, stmatrix, movmatrix.
 
 #include <fmt/format.h>
 
@@ -225,6 +225,104 @@ Status FunctionLowerer::LowerLdmatrix() {
   matrix.target = static_cast<uint32_t>(out_.matrices.size());
   out_.matrices.push_back({.transposed = Has(Modifier::kTrans)});
   return Append(matrix);
+}
+
+//   wgmma.mma_async.sync.aligned.shape.d.a.b d, a, b-desc, scale-d{, scale-a, scale-b{, trans...}}
+Status FunctionLowerer::LowerWgmma() {
+  if (Has(Modifier::kSp)) return Unsupported("sparse matrices");
+  if (mnemonic_->types.size() != 3 || count() < 4) return Unsupported();
+  WgmmaInfo info{.n = mnemonic_->shape.n,
+                 .k = mnemonic_->shape.k,
+                 .d = mnemonic_->TypeAt(0),
+                 .a = mnemonic_->TypeAt(1),
+                 .b = mnemonic_->TypeAt(2)};
+  const bool half_inputs = info.a == Type::kF16 || info.a == Type::kBf16;
+  const int bits =
+      info.a == Type::kB1 ? 1 : ptx::BitsOf(info.a == Type::kTf32 ? Type::kF32 : info.a);
+  if (info.n < 8 || info.n > 256 || info.n % 8 != 0 || info.k * bits != 256) {
+    return Invalid("a shape that this type does not have");
+  }
+  Instruction mma = Make(Op::kWgmma, info.d);
+  mma.source_type = info.a;
+  mma.e = Constant(LaneWidth::k4, kFullMask);
+  std::vector<Operand> list;
+  const size_t results = static_cast<size_t>(info.d == Type::kF16 ? info.n / 4 : info.n / 2);
+  const auto targets = Parts(operand(0));
+  if (targets.size() != results) {
+    return Invalid(fmt::format("{} result registers, expected {}", targets.size(), results));
+  }
+  for (const ptx::Operand* part : targets) {
+    // Read as well as written, so no register of another width can stand in.
+    KS_TRY(const Operand reg, RegisterOf(*part));
+    if (reg.is_predicate() || reg.bytes() != 4) return Invalid("a result that is not 32 bits wide");
+    list.push_back(reg);
+  }
+  info.a_shared = operand(1).kind != ptx::OperandKind::kVector;
+  if (info.a_shared) {
+    KS_TRY(mma.a, Source(1, Type::kB64));
+  } else {
+    const auto sources = Parts(operand(1));
+    if (sources.size() != 4) return Invalid("a fragment that has not 4 registers");
+    for (const ptx::Operand* part : sources) {
+      KS_TRY(const Operand reg, Source(*part, Type::kB32));
+      list.push_back(reg);
+    }
+  }
+  KS_TRY(mma.b, Source(2, Type::kB64));
+  if (operand(3).IsRegister()) {
+    bool negated = false;
+    KS_TRY(mma.c, SourcePredicate(operand(3), negated));
+    mma.negate_c = negated;
+  } else if (operand(3).kind == ptx::OperandKind::kInteger) {
+    mma.c = PredicateConstant(operand(3).integer != 0);
+  } else {
+    return Invalid("a scale of d that is no predicate");
+  }
+  std::vector<int64_t> constants;
+  for (size_t i = 4; i < count(); ++i) {
+    if (operand(i).kind != ptx::OperandKind::kInteger)
+      return Invalid("a scale that is no constant");
+    constants.push_back(operand(i).negated ? -operand(i).integer : operand(i).integer);
+  }
+  const bool floats = ptx::KindOf(info.d) == ptx::TypeKind::kFloat;
+  const size_t transposes = !half_inputs ? 0 : info.a_shared ? 2 : 1;
+  if (constants.size() != (floats ? 2 + transposes : 0)) {
+    return Invalid("a wrong number of scales and transpositions");
+  }
+  if (floats) {
+    for (const size_t i : {0, 1}) {
+      if (constants[i] != 1 && constants[i] != -1) return Invalid("a scale that is not 1 or -1");
+    }
+    info.negate_a = constants[0] < 0;
+    info.negate_b = constants[1] < 0;
+    if (transposes == 2) info.transposed_a = constants[2] != 0;
+    if (transposes > 0) info.transposed_b = constants.back() != 0;
+  }
+  mma.list_first = AppendList(list);
+  mma.list_count = static_cast<uint16_t>(list.size());
+  mma.width = static_cast<uint8_t>(results);
+  mma.target = static_cast<uint32_t>(out_.wgmmas.size());
+  out_.wgmmas.push_back(info);
+  return Append(mma);
+}
+
+Status FunctionLowerer::LowerMatrix() {
+  switch (in_->opcode()) {
+    case Opcode::kMma:
+      return LowerMma();
+    case Opcode::kWmmaLoad:
+    case Opcode::kWmmaStore:
+    case Opcode::kWmmaMma:
+      return LowerWmma();
+    case Opcode::kWgmmaMmaAsync:
+      return LowerWgmma();
+    case Opcode::kLdmatrix:
+    case Opcode::kStmatrix:
+    case Opcode::kMovmatrix:
+      return LowerLdmatrix();
+    default:
+      return Unsupported();
+  }
 }
 
 }  // namespace kernelsmith::vgpu

@@ -1,5 +1,4 @@
-// Loads, stores, atomics, asynchronous copies and the instructions about memory that do nothing
-// here.
+// Loads, stores, atomics and asynchronous copies.
 
 #include <fmt/format.h>
 
@@ -340,69 +339,21 @@ Status FunctionLowerer::LowerCpAsync() {
   return Append(copy);
 }
 
-Status FunctionLowerer::LowerNoEffect() {
+Status FunctionLowerer::LowerMemory() {
   switch (in_->opcode()) {
-    case Opcode::kNanosleep: {
-      Instruction sleep = Make(Op::kNanosleep, Type::kU32);
-      KS_TRY(sleep.a, Source(0, Type::kU32));
-      return Append(sleep);
-    }
-    case Opcode::kCreatepolicy: {
-      Instruction policy = Make(Op::kMov, Type::kB64);
-      policy.a = Constant(LaneWidth::k8, 0);
-      KS_TRY(policy.d, Destination(0, Type::kB64));
-      return Append(policy);
-    }
-    case Opcode::kMembar:
-    case Opcode::kFence:
-    case Opcode::kFenceProxy: {
-      Instruction fence = Make(Op::kFence, Type::kNone);
-      return Append(fence);
-    }
-    case Opcode::kCpAsyncCommitGroup:
-    case Opcode::kCpAsyncWaitGroup:
-    case Opcode::kCpAsyncWaitAll: {
-      Instruction group = Make(Op::kAsyncGroup, Type::kNone);
-      group.variant =
-          static_cast<uint8_t>(in_->opcode() == Opcode::kCpAsyncCommitGroup ? AsyncOp::kCommit
-                               : in_->opcode() == Opcode::kCpAsyncWaitGroup ? AsyncOp::kWait
-                                                                            : AsyncOp::kWaitAll);
-      if (count() > 0 && operand(0).kind == ptx::OperandKind::kInteger) {
-        group.offset = operand(0).integer;
-      }
-      return Append(group);
-    }
+    case Opcode::kLd:
+    case Opcode::kLdu:
+      return LowerLoad();
+    case Opcode::kSt:
+      return LowerStore();
+    case Opcode::kAtom:
+      return LowerAtomic(false);
+    case Opcode::kRed:
+      return LowerAtomic(true);
+    case Opcode::kCpAsync:
+      return LowerCpAsync();
     default:
-      break;
-  }
-  return Append(Make(Op::kNop, Type::kNone));
-}
-
-Status FunctionLowerer::LowerStack() {
-  out_.uses_alloca = true;
-  switch (in_->opcode()) {
-    case Opcode::kStacksave: {
-      Instruction save = Make(Op::kStackSave, Type::kU64);
-      KS_TRY(save.d, Destination(0, Type::kU64));
-      return Append(save);
-    }
-    case Opcode::kStackrestore: {
-      Instruction restore = Make(Op::kStackRestore, Type::kU64);
-      KS_TRY(restore.a, Source(0, Type::kU64));
-      return Append(restore);
-    }
-    default: {
-      Instruction allocate = Make(Op::kAlloca, Type::kU64);
-      KS_TRY(allocate.a, Source(1, Type::kU64));
-      allocate.offset = 16;
-      if (count() > 2 && operand(2).kind == ptx::OperandKind::kInteger) {
-        allocate.offset = operand(2).integer;
-      }
-      if (allocate.offset < 16) allocate.offset = 16;
-      if (allocate.offset > 4096) return Unsupported("an alignment above 4096");
-      KS_TRY(allocate.d, Destination(0, Type::kU64));
-      return Append(allocate);
-    }
+      return Unsupported();
   }
 }
 

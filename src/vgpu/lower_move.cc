@@ -1,4 +1,4 @@
-// mov, cvt, cvta, isspacep and special registers.
+// mov, cvt, cvta, isspacep, mapa and special registers.
 
 #include <fmt/format.h>
 
@@ -207,6 +207,38 @@ Status FunctionLowerer::LowerIsspacep() {
   // The space itself, since constant and parameter memory count here.
   test.variant = static_cast<uint8_t>(mnemonic_->SpaceAt(0));
   return Typed(test, Type::kPred, {Type::kU64});
+}
+
+Status FunctionLowerer::LowerMove() {
+  switch (in_->opcode()) {
+    case Opcode::kMov:
+      return LowerMov();
+    case Opcode::kCvt:
+      return LowerCvt();
+    case Opcode::kCvtPack: {
+      Instruction pack = Make(Op::kCvtPack, type());
+      pack.source_type = mnemonic_->TypeAt(1);
+      if (count() == 3) return Typed(pack, Type::kB32, {Type::kS32, Type::kS32});
+      return Typed(pack, Type::kB32, {Type::kS32, Type::kS32, Type::kB32});
+    }
+    case Opcode::kCvta:
+      return LowerCvta();
+    case Opcode::kIsspacep:
+      return LowerIsspacep();
+    case Opcode::kGetctarank: {
+      Instruction rank = Make(Op::kGetctarank, type());
+      rank.space = Has(Modifier::kSharedCluster) ? MemorySpace::kShared : MemorySpace::kGeneric;
+      return Typed(rank, Type::kU32, {type()});
+    }
+    case Opcode::kMapa: {
+      const Type t = type();
+      Instruction map = Make(Op::kMapa, t);
+      map.space = Has(Modifier::kSharedCluster) ? MemorySpace::kShared : MemorySpace::kGeneric;
+      return Typed(map, t, {t, Type::kU32});
+    }
+    default:
+      return Unsupported();
+  }
 }
 
 }  // namespace kernelsmith::vgpu

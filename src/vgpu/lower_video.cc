@@ -53,9 +53,11 @@ Status FunctionLowerer::LowerVideo() {
     case Opcode::kVshr:
       info.kind = Kind::kShr;
       break;
-    default:
+    case Opcode::kVmad:
       info.kind = Kind::kMad;
       break;
+    default:
+      return Unsupported();
   }
   info.parts = opcode >= Opcode::kVadd4 ? 4 : opcode >= Opcode::kVadd2 ? 2 : 1;
   // vset has no type of the result: 0 and 1 are the same in both.
