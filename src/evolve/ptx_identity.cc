@@ -1,134 +1,155 @@
 #include "evolve/ptx_identity.h"
 
-#include <algorithm>
-#include <cctype>
+#include <fmt/format.h>
+
 #include <map>
-#include <set>
+#include <utility>
 #include <vector>
 
+#include "ptx/ptx.h"
 #include "tasks/hash.h"
 
 namespace kernelsmith {
 namespace {
 
-bool IsWord(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
-}
+// Gives everything that a module defines a name by its place. Declarations of registers go: each
+// register's name has its type, and its number says when it is first used.
+class Renamer {
+ public:
+  explicit Renamer(ptx::Module& module) : module_(module) {}
 
-// Words (with a leading '.' or '%'), numbers, strings, single other characters; no comments.
-std::vector<std::string_view> Tokens(std::string_view text) {
-  std::vector<std::string_view> tokens;
-  size_t i = 0;
-  while (i < text.size()) {
-    const char c = text[i];
-    size_t end = i + 1;
-    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
-      i = end;
-      continue;
+  void Run() {
+    NameModule();
+    for (ptx::Variable& variable : module_.variables) {
+      Rename(variable.name);
+      for (ptx::Relocation& relocation : variable.relocations) Rename(relocation.name);
     }
-    if (text.substr(i).starts_with("//")) {
-      i = std::min(text.find('\n', i), text.size());
-      continue;
+    for (ptx::Alias& alias : module_.aliases) {
+      Rename(alias.name);
+      Rename(alias.target);
     }
-    if (text.substr(i).starts_with("/*")) {
-      const size_t close = text.find("*/", i + 2);
-      i = close == std::string_view::npos ? text.size() : close + 2;
-      continue;
+    for (ptx::Function& function : module_.functions) {
+      Rename(function.name);
+      RenameInside(function);
     }
-    if (c == '"') {
-      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-      end = std::min(end + 1, text.size());
-    } else if (IsWord(c) || c == '.' || c == '%') {
-      while (end < text.size() && IsWord(text[end])) ++end;
-    }
-    tokens.push_back(text.substr(i, end - i));
-    i = end;
+    std::erase_if(module_.items, [](const ptx::Item& item) {
+      return item.kind == ptx::ItemKind::kFile || item.kind == ptx::ItemKind::kSection;
+    });
   }
-  return tokens;
-}
 
-bool IsName(std::string_view token) {
-  return std::isalpha(static_cast<unsigned char>(token[0])) != 0 || token[0] == '_' ||
-         token[0] == '$';
-}
-
-// %r12, %rd3, %p1 ...: a letter or more and a number. Special registers with a number are few and
-// never declared.
-bool IsRegister(std::string_view token) {
-  return token.size() > 2 && token[0] == '%' &&
-         std::isdigit(static_cast<unsigned char>(token.back())) != 0 &&
-         !token.starts_with("%envreg") && !token.starts_with("%pm") &&
-         !token.starts_with("%clock") && !token.starts_with("%globaltimer") &&
-         !token.starts_with("%reserved");
-}
-
-// Without `.loc`, `.file` and debug sections. The first two end at no mark of their own: their
-// operands are counted.
-std::vector<std::string_view> WithoutLines(const std::vector<std::string_view>& tokens) {
-  std::vector<std::string_view> kept;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] == ".loc") {
-      i += 3;  // file line column
-      // , function_name label [+ offset], inlined_at file line column
-      while (i + 2 < tokens.size() && tokens[i + 1] == ",") {
-        i += 2;
-        if (tokens[i] == "function_name") {
-          ++i;
-          if (i + 2 < tokens.size() && tokens[i + 1] == "+") i += 2;
-        } else {
-          i += 3;
-        }
+ private:
+  // Names that the module does not define stay.
+  void NameModule() {
+    for (const ptx::Item& item : module_.items) {
+      const std::string* name = nullptr;
+      if (item.kind == ptx::ItemKind::kVariable) {
+        const ptx::Variable& variable = module_.variables[item.index];
+        if (variable.linkage != ptx::Linkage::kExtern) name = &variable.name;
+      } else if (item.kind == ptx::ItemKind::kFunction) {
+        const ptx::Function& function = module_.functions[item.index];
+        if (function.is_definition) name = &function.name;
+      } else if (item.kind == ptx::ItemKind::kAlias) {
+        name = &module_.aliases[item.index].name;
       }
-    } else if (tokens[i] == ".file") {
-      i += 2;  // number "name"
-      while (i + 2 < tokens.size() && tokens[i + 1] == ",") i += 2;
-    } else if (tokens[i] == ".section") {
-      while (i < tokens.size() && tokens[i] != "}") ++i;
-    } else {
-      kept.push_back(tokens[i]);
+      if (name != nullptr) names_.emplace(*name, fmt::format("$g{}", names_.size()));
     }
   }
-  return kept;
-}
+
+  void Rename(std::string& name) const {
+    if (const auto it = names_.find(name); it != names_.end()) name = it->second;
+  }
+
+  void RenameInside(ptx::Function& function) {
+    function_ = &function;
+    registers_.clear();
+    for (ptx::Instruction& in : function.instructions) {
+      if (in.guard) in.guard.name = NameOf(in.guard.symbol, in.guard.name);
+      for (ptx::Operand& operand : in.operands) Rename(operand);
+    }
+    for (ptx::TargetList& list : function.target_lists) {
+      for (ptx::TargetList::Target& target : list.targets) {
+        target.name = NameOf(target.symbol, target.name);
+      }
+    }
+    NumberAll(function.parameters, "$p");
+    NumberAll(function.returns, "$r");
+    for (ptx::Variable& variable : function.variables) {
+      for (ptx::Relocation& relocation : variable.relocations) Rename(relocation.name);
+    }
+    NumberAll(function.variables, "$v");
+    NumberAll(function.labels, "$l");
+    NumberAll(function.target_lists, "$t");
+    NumberAll(function.prototypes, "$c");
+    std::erase_if(function.body, [](const ptx::Statement& statement) {
+      return statement.kind == ptx::StatementKind::kLoc ||
+             statement.kind == ptx::StatementKind::kRegister;
+    });
+  }
+
+  template <typename Declarations>
+  static void NumberAll(Declarations& declarations, const char* prefix) {
+    for (size_t i = 0; i < declarations.size(); ++i) {
+      declarations[i].name = fmt::format("{}{}x", prefix, i);
+    }
+  }
+
+  void Rename(ptx::Operand& operand) {
+    if (operand.kind == ptx::OperandKind::kName) {
+      operand.name = NameOf(operand.symbol, operand.name);
+    }
+    for (ptx::Operand& element : operand.elements) Rename(element);
+  }
+
+  // Must agree with NumberAll.
+  std::string NameOf(const ptx::Symbol& symbol, const std::string& old) {
+    const auto variable = [&](const char* prefix, const std::vector<ptx::Variable>& all) {
+      const std::string name = fmt::format("{}{}x", prefix, symbol.index);
+      return all[symbol.index].parameterized ? name + std::to_string(symbol.number) : name;
+    };
+    switch (symbol.kind) {
+      case ptx::SymbolKind::kNone:
+        return old;
+      case ptx::SymbolKind::kRegister: {
+        const ptx::Register& reg = function_->registers[symbol.index];
+        const auto key = std::pair(symbol.index, symbol.number);
+        const size_t number = registers_.emplace(key, registers_.size()).first->second;
+        return fmt::format("%t{}v{}n{}", static_cast<int>(reg.type), reg.vector_width, number);
+      }
+      case ptx::SymbolKind::kLocalVariable:
+        return variable("$v", function_->variables);
+      case ptx::SymbolKind::kParameter:
+        return variable("$p", function_->parameters);
+      case ptx::SymbolKind::kReturn:
+        return variable("$r", function_->returns);
+      case ptx::SymbolKind::kLabel:
+        return fmt::format("$l{}x", symbol.index);
+      case ptx::SymbolKind::kTargetList:
+        return fmt::format("$t{}x", symbol.index);
+      case ptx::SymbolKind::kPrototype:
+        return fmt::format("$c{}x", symbol.index);
+      case ptx::SymbolKind::kGlobalVariable:
+      case ptx::SymbolKind::kFunction: {
+        std::string name = old;
+        Rename(name);
+        return name;
+      }
+    }
+    return old;
+  }
+
+  ptx::Module& module_;
+  std::map<std::string, std::string, std::less<>> names_;  // of the module
+  const ptx::Function* function_ = nullptr;
+  std::map<std::pair<uint32_t, uint32_t>, size_t> registers_;  // in the order of their first use
+};
 
 }  // namespace
 
 std::string NormalisedPtx(std::string_view ptx) {
-  const std::vector<std::string_view> tokens = WithoutLines(Tokens(ptx));
-  // What is defined elsewhere: the names in `.extern ...;`.
-  std::set<std::string_view> outside;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] != ".extern") continue;
-    for (; i < tokens.size() && tokens[i] != ";"; ++i) {
-      if (IsName(tokens[i])) outside.insert(tokens[i]);
-    }
-  }
-  std::map<std::string_view, size_t> names;
-  std::string text;
-  bool first = true;  // in its statement: a name here is an instruction, or a label
-  bool predicate = false;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const std::string_view token = tokens[i];
-    const bool label = first && i + 1 < tokens.size() && tokens[i + 1] == ":";
-    const bool instruction = first && !label && IsName(token);
-    const bool ours =
-        (IsName(token) && !instruction && !outside.contains(token)) || IsRegister(token);
-    if (ours) {
-      const size_t number = names.emplace(token, names.size()).first->second;
-      // A bijection of names, so that only modules that do the same become the same.
-      text += (token[0] == '%' ? "%" : "$") + std::to_string(number);
-    } else {
-      text += token;
-    }
-    text += ' ';
-    if (token == "@") predicate = true;
-    const bool guard = predicate && token[0] == '%';
-    first = token == ";" || token == "{" || token == "}" || token == ":" || guard ||
-            (first && (token == "@" || token == "!"));
-    if (guard) predicate = false;
-    if (token == ";" || token == "{" || token == "}") text += '\n';
-  }
-  return text;
+  Result<ptx::Module> module = ptx::Parse(ptx, "candidate.ptx");
+  if (!module.ok()) return std::string(ptx);
+  Renamer(*module).Run();
+  return ptx::Print(*module);
 }
 
 std::string CandidateIdentity(std::string_view ptx, std::string_view host) {

@@ -65,9 +65,15 @@ TEST(PtxIdentity, WhatTheGpuDoesMatters) {
                                  {"%f2, %f1, 0f", "%f2, %f2, 0f"},
                                  {"st.global.f32 [%rd1], %f2", "st.global.f32 [%rd1], %f1"},
                                  {"setp.ge.s32", "setp.gt.s32"},
+                                 {".reg .f32 %f<3>", ".reg .b32 %f<3>"},
                                  {"vprintf", "vprintg"}}) {
     EXPECT_NE(NormalisedPtx(Replaced(kOne, from, to)), other) << from;
   }
+}
+
+TEST(PtxIdentity, CommentsAreNoCode) {
+  const std::string text = Replaced(kOne, "// load", "/* \" .extern .func _Z5scalePfi; */");
+  EXPECT_EQ(NormalisedPtx(text), NormalisedPtx(kOne));
 }
 
 TEST(PtxIdentity, TheHostMatters) {
