@@ -1,7 +1,6 @@
 #include "vgpu/block_interaction.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <unordered_set>
 #include <vector>
@@ -10,13 +9,42 @@
 #include "vgpu/ir.h"
 #include "vgpu/memory.h"
 #include "vgpu/module.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::vgpu {
 namespace {
 
-bool HasMemoryEffect(Op op) {
-  return op == Op::kStore || op == Op::kRed || op == Op::kAtom || op == Op::kAtomVector ||
-         op == Op::kCall;
+// Of the registers in the instruction's list: how many may be results, and from which on they may
+// be sources.
+struct ListParts {
+  uint32_t results = 0;
+  uint32_t first_source = 0;
+};
+ListParts PartsOfList(const Instruction& in) {
+  switch (FactsOf(in.op).list) {
+    case ListUse::k_:
+    case ListUse::kSources:
+      return {};
+    case ListUse::kResults:
+      return {.results = in.list_count, .first_source = in.list_count};
+    case ListUse::kBoth:
+      return {.results = in.width, .first_source = in.width};
+    case ListUse::kMixed:
+      return {.results = in.list_count};
+  }
+  return {};
+}
+
+// Whether visit(operand) is true for anything that the instruction reads.
+template <typename Visit>
+bool AnySource(const Function& function, const Instruction& in, const Visit& visit) {
+  for (const Operand operand : {in.a, in.b, in.c, in.e, in.guard}) {
+    if (operand.exists() && visit(operand)) return true;
+  }
+  for (uint32_t k = PartsOfList(in).first_source; k < in.list_count; ++k) {
+    if (visit(function.list[in.list_first + k])) return true;
+  }
+  return false;
 }
 
 // Whether what the instruction learns of other threads decides something: it reaches a branch, or
@@ -24,32 +52,24 @@ bool HasMemoryEffect(Op op) {
 bool Decides(const Function& function, const Instruction& source) {
   if (!source.d.exists() && source.list_count == 0) return true;  // a pause
   std::unordered_set<uint32_t> known;
-  const auto add = [&](Operand operand) {
-    return operand.exists() && known.insert(operand.raw).second;
-  };
   const auto add_results = [&](const Instruction& in) {
-    bool any = add(in.d);
-    any = add(in.d2) || any;
-    if (in.op != Op::kLoad && in.op != Op::kAtomVector) return any;
-    for (uint32_t k = 0; k < in.list_count; ++k) any = add(function.list[in.list_first + k]) || any;
+    bool any = false;
+    const auto add = [&](Operand operand) {
+      if (operand.exists() && known.insert(operand.raw).second) any = true;
+    };
+    add(in.d);
+    add(in.d2);
+    for (uint32_t k = 0; k < PartsOfList(in).results; ++k) add(function.list[in.list_first + k]);
     return any;
-  };
-  const auto reads = [&](const Instruction& in) {
-    const std::array<Operand, 5> operands{in.a, in.b, in.c, in.e, in.guard};
-    const auto is_known = [&](Operand each) { return each.exists() && known.contains(each.raw); };
-    if (std::any_of(operands.begin(), operands.end(), is_known)) return true;
-    if (in.op == Op::kLoad) return false;  // its list are results
-    for (uint32_t k = 0; k < in.list_count; ++k) {
-      if (is_known(function.list[in.list_first + k])) return true;
-    }
-    return false;
   };
   add_results(source);
   for (bool more = true; more;) {
     more = false;
     for (const Instruction& in : function.code) {
-      if (!reads(in)) continue;
-      if (in.control || HasMemoryEffect(in.op)) return true;
+      const bool reads =
+          AnySource(function, in, [&](Operand operand) { return known.contains(operand.raw); });
+      if (!reads) continue;
+      if (in.control || WritesMemory(in.op)) return true;
       more = add_results(in) || more;
     }
   }
@@ -58,14 +78,9 @@ bool Decides(const Function& function, const Instruction& source) {
 
 // Is the register written anywhere read?
 bool IsRead(const Function& function, Operand reg) {
-  for (const Instruction& in : function.code) {
-    if (in.a == reg || in.b == reg || in.c == reg || in.e == reg || in.guard == reg) return true;
-    for (uint32_t i = 0; i < in.list_count; ++i) {
-      // Elements of loads are written, but which are which does not matter here.
-      if (in.op != Op::kLoad && function.list[in.list_first + i] == reg) return true;
-    }
-  }
-  return false;
+  return std::any_of(function.code.begin(), function.code.end(), [&](const Instruction& in) {
+    return AnySource(function, in, [&](Operand operand) { return operand == reg; });
+  });
 }
 
 // Whether memory is the same in whatever order the operation is done several times. Sums of floats
@@ -97,15 +112,16 @@ const BulkInfo* ReductionOf(const Function& function, const Instruction& in) {
 
 // May what the instruction leaves in memory, or what it reads there, depend on when it is done?
 bool OrderShows(const Function& function, const Instruction& in) {
-  if (in.op == Op::kAtom || in.op == Op::kRed) {
-    if (in.op == Op::kAtom && in.d.exists() && IsRead(function, in.d)) return true;
+  if (IsAtomic(in.op)) {
+    if (in.op == Op::kAtomVector) return true;  // sums of floats
+    if (in.d.exists() && IsRead(function, in.d)) return true;
     return !Commutes(static_cast<AtomicOp>(in.variant), in.type);
   }
   // The type of a tensor's elements is known only when it runs.
   if (const BulkInfo* info = ReductionOf(function, in)) {
     return info->type == ptx::Type::kNone || !Commutes(info->reduce, info->type);
   }
-  return in.op == Op::kAtomVector || in.is_volatile;
+  return in.is_volatile;
 }
 
 // One function's part of the analysis.
