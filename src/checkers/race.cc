@@ -117,7 +117,7 @@ void RaceChecker::OnBlockEnd(uint64_t number) {
 // Its shared memory goes with it: whoever used it from another block must have been waited for. The
 // state stays until the whole cluster has ended, as others may still come.
 void RaceChecker::EndClusterBlock(uint64_t number, BlockState& state) {
-  const Knowledge known = LaunchOrder::KnownOfOthers(*state.order);
+  const VectorClock known = LaunchOrder::KnownOfOthers(*state.order);
   const auto look = [&](const Entry& entry, bool writes) {
     if (entry.stamp < launch_->own_stamp) return;
     const Stamp& stamp = stamps_[entry.stamp - 1 - stamp_base_];

@@ -54,8 +54,8 @@ bool LaunchOrder::Ordered(const Block& here, uint32_t reader, uint32_t block, ui
          (*warp.lanes)[reader % kLanes].known.ClockOf(block, thread) >= clock;
 }
 
-Knowledge LaunchOrder::Snapshot(const Block& block, uint32_t thread) const {
-  Knowledge all = Knowledge::Of(block.number, block.full, thread, block.now);
+VectorClock LaunchOrder::Snapshot(const Block& block, uint32_t thread) const {
+  VectorClock all = VectorClock::Of(block.number, block.full, thread, block.now);
   all.Join(block.known);
   const Warp& warp = block.warps[thread / kLanes];
   if (warp.full > block.full) {
@@ -63,7 +63,7 @@ Knowledge LaunchOrder::Snapshot(const Block& block, uint32_t thread) const {
     std::vector<std::pair<uint32_t, uint32_t>> lanes;
     const uint32_t first = thread / kLanes * kLanes;
     for (uint32_t i = 0; i < kLanes; ++i) lanes.emplace_back(first + i, warp.full);
-    all.Join(Knowledge::Of(block.number, block.full, std::move(lanes)));
+    all.Join(VectorClock::Of(block.number, block.full, std::move(lanes)));
   }
   if (warp.lanes != nullptr) all.Join((*warp.lanes)[thread % kLanes].known);
   return all;
@@ -92,8 +92,8 @@ void LaunchOrder::Release(Block& block, uint32_t barrier, const std::vector<uint
   bool whole = at.only_sync;
   for (size_t w = 0; w < block.warps.size(); ++w) whole = whole && (live[w] & ~at.waiting[w]) == 0;
 
-  Knowledge known;                 // of all that took part
-  std::array<Knowledge, 2> ready;  // what their fences made ready
+  VectorClock known;                 // of all that took part
+  std::array<VectorClock, 2> ready;  // what their fences made ready
   for (size_t w = 0; w < block.warps.size(); ++w) {
     if (block.warps[w].lanes == nullptr) continue;
     // Exited threads count as arrived at a barrier of the whole block.
@@ -122,7 +122,7 @@ void LaunchOrder::Release(Block& block, uint32_t barrier, const std::vector<uint
       if (!clocks.empty() && clocks.back().first == entry.first) clocks.pop_back();
       clocks.push_back(entry);
     }
-    known.Join(Knowledge::Of(block.number, block.full, std::move(clocks)));
+    known.Join(VectorClock::Of(block.number, block.full, std::move(clocks)));
   }
   for (size_t w = 0; w < block.warps.size(); ++w) {
     Warp& warp = block.warps[w];
@@ -156,8 +156,8 @@ void LaunchOrder::SyncLanes(Block& block, uint32_t warp_index, uint32_t lanes, u
     const uint32_t first = warp_index * kLanes;
     std::vector<std::pair<uint32_t, uint32_t>> clocks;
     ForEachLane(lanes, [&](uint32_t i) { clocks.emplace_back(first + i, block.now); });
-    Knowledge known = Knowledge::Of(block.number, block.full, std::move(clocks));
-    std::array<Knowledge, 2> ready;
+    VectorClock known = VectorClock::Of(block.number, block.full, std::move(clocks));
+    std::array<VectorClock, 2> ready;
     ForEachLane(lanes, [&](uint32_t i) {
       const Lane& lane = LaneOf(block, first + i);
       known.Join(lane.known);
@@ -170,7 +170,7 @@ void LaunchOrder::SyncLanes(Block& block, uint32_t warp_index, uint32_t lanes, u
     if (!whole && warp.full > block.full) {
       std::vector<std::pair<uint32_t, uint32_t>> before;
       for (uint32_t i = 0; i < kLanes; ++i) before.emplace_back(first + i, warp.full);
-      known.Join(Knowledge::Of(block.number, block.full, std::move(before)));
+      known.Join(VectorClock::Of(block.number, block.full, std::move(before)));
     }
     ForEachLane(lanes, [&](uint32_t i) {
       Lane& lane = LaneOf(block, first + i);
@@ -190,7 +190,7 @@ void LaunchOrder::Fence(Block& block, uint32_t warp, uint32_t lanes, SyncScope s
       lane.known.Join(lane.seen[s]);
       lane.seen[s].Clear();
     }
-    const Knowledge now = Snapshot(block, thread);
+    const VectorClock now = Snapshot(block, thread);
     for (size_t s = 0; s <= Index(scope); ++s) lane.ready[s] = now;
   });
   Tick(block);
@@ -214,8 +214,8 @@ void LaunchOrder::StrongRead(Block& block, uint32_t thread, uint64_t key, SyncSc
 
 void LaunchOrder::StrongWrite(Block& block, uint32_t thread, uint64_t key, SyncScope scope,
                               bool release, bool is_atomic) {
-  Knowledge for_block;
-  Knowledge for_device;
+  VectorClock for_block;
+  VectorClock for_device;
   if (release) {
     for_block = Snapshot(block, thread);
     if (scope == SyncScope::kDevice) for_device = for_block;
@@ -239,7 +239,7 @@ void LaunchOrder::StrongWrite(Block& block, uint32_t thread, uint64_t key, SyncS
 
 void LaunchOrder::ClusterArrive(Block& block, uint32_t warp, uint32_t lanes, uint32_t cluster,
                                 uint32_t phase, bool release) {
-  Knowledge& word = phases_[{cluster, phase}];
+  VectorClock& word = phases_[{cluster, phase}];
   const uint32_t first = warp * kLanes;
   const Warp& at = block.warps[warp];
   if (release) {
@@ -251,7 +251,7 @@ void LaunchOrder::ClusterArrive(Block& block, uint32_t warp, uint32_t lanes, uin
         clocks.emplace_back(first + i, at.full);
       }
     }
-    word.Join(Knowledge::Of(block.number, block.full, std::move(clocks)));
+    word.Join(VectorClock::Of(block.number, block.full, std::move(clocks)));
     word.Join(block.known);
   }
   if (at.lanes != nullptr) {
@@ -274,8 +274,8 @@ void LaunchOrder::ClusterEnded(Block& block, uint32_t warp, uint32_t lanes, uint
   ForEachLane(lanes, [&](uint32_t i) { LaneOf(block, warp * kLanes + i).known.Join(it->second); });
 }
 
-Knowledge LaunchOrder::KnownOfOthers(const Block& block) {
-  Knowledge known = block.known;
+VectorClock LaunchOrder::KnownOfOthers(const Block& block) {
+  VectorClock known = block.known;
   for (const Warp& warp : block.warps) {
     if (warp.lanes == nullptr) continue;
     for (const Lane& lane : *warp.lanes) known.Join(lane.known);

@@ -26,7 +26,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "checkers/knowledge.h"
+#include "checkers/vector_clock.h"
 
 namespace kernelsmith::checkers {
 
@@ -36,11 +36,11 @@ enum class SyncScope : uint8_t { kBlock, kDevice };
 class LaunchOrder {
  public:
   struct Lane {
-    Knowledge known;  // beyond what the block knows
+    VectorClock known;  // beyond what the block knows
     // What strong reads saw and no fence has made known yet, by the scope they can count for.
-    std::array<Knowledge, 2> seen;
+    std::array<VectorClock, 2> seen;
     // What the last fence of each scope made ready to be published.
-    std::array<Knowledge, 2> ready;
+    std::array<VectorClock, 2> ready;
   };
   struct Warp {
     uint32_t full = 0;  // clock of the last bar.warp.sync of all its lanes
@@ -57,7 +57,7 @@ class LaunchOrder {
     uint32_t now = 1;
     uint32_t full = 0;
     uint32_t stamp = 0;     // of (number, now); 0: none yet. The shadow's business.
-    Knowledge known;        // of other blocks, for all threads
+    VectorClock known;      // of other blocks, for all threads
     bool released = false;  // some thread has ready[]
     std::vector<Warp> warps;
     std::array<Barrier, 16> barriers;
@@ -92,15 +92,15 @@ class LaunchOrder {
                      bool release);
   void ClusterEnded(Block& block, uint32_t warp, uint32_t lanes, uint32_t cluster, uint32_t phase);
   // All that threads of the block know of other blocks together.
-  static Knowledge KnownOfOthers(const Block& block);
+  static VectorClock KnownOfOthers(const Block& block);
   // True while no thread ever released anything: strong accesses then order nothing.
   bool quiet() const { return words_.empty(); }
 
  private:
   // A word by which threads synchronise: what its present value carries.
   struct Word {
-    Knowledge device;
-    Knowledge block;  // released by threads of block `owner`, for any scope
+    VectorClock device;
+    VectorClock block;  // released by threads of block `owner`, for any scope
     uint32_t owner = 0xffffffff;
   };
 
@@ -109,13 +109,13 @@ class LaunchOrder {
     ++block.now;
     block.stamp = 0;
   }
-  Knowledge Snapshot(const Block& block, uint32_t thread) const;
+  VectorClock Snapshot(const Block& block, uint32_t thread) const;
 
   uint32_t threads_;
   std::map<uint32_t, Block> blocks_;
   Block* last_ = nullptr;
   std::unordered_map<uint64_t, Word> words_;
-  std::map<std::pair<uint32_t, uint32_t>, Knowledge> phases_;  // of clusters
+  std::map<std::pair<uint32_t, uint32_t>, VectorClock> phases_;  // of clusters
 };
 
 }  // namespace kernelsmith::checkers

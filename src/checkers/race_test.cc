@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "checkers/knowledge.h"
+#include "checkers/vector_clock.h"
 #include "vgpu/testing.h"
 
 namespace kernelsmith::checkers {
@@ -232,10 +232,10 @@ TEST(RaceBetweenKernels, StreamsEventsAndTheHostOrderThem) {
   EXPECT_THAT(found[0].message, ::testing::HasSubstr("no stream or event orders the two kernels"));
 }
 
-TEST(Knowledge, JoinsKeepTheLaterClock) {
-  Knowledge a = Knowledge::Of(3, 1, 5, 9);
-  a.Join(Knowledge::Of(70000, 2, 1, 4));
-  a.Join(Knowledge::Of(3, 4, 7, 6));
+TEST(VectorClock, JoinsKeepTheLaterClock) {
+  VectorClock a = VectorClock::Of(3, 1, 5, 9);
+  a.Join(VectorClock::Of(70000, 2, 1, 4));
+  a.Join(VectorClock::Of(3, 4, 7, 6));
   EXPECT_EQ(a.ClockOf(3, 5), 9u);
   EXPECT_EQ(a.ClockOf(3, 7), 6u);
   EXPECT_EQ(a.ClockOf(3, 8), 4u);

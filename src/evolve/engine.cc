@@ -94,18 +94,18 @@ Evolution::Evolution(const Parts& parts, ArchivedRun run, EvolutionSettings sett
       bandit_(parts.proposers.size()),
       failures_(parts.proposers.size()) {}
 
-Result<std::unique_ptr<Evolution>> Evolution::Start(const Parts& parts, const Subject& subject,
+Result<std::unique_ptr<Evolution>> Evolution::Start(const Parts& parts, const EvolvedTask& evolved,
                                                     const EvolutionSettings& settings,
                                                     const EvolutionBudget& budget,
                                                     const std::vector<std::string>& initial) {
   KS_RETURN_IF_ERROR(CheckParts(parts));
   KS_RETURN_IF_ERROR(Check(settings));
-  ArchivedRun run{.task = subject.task, .direction = subject.direction, .dtype = subject.dtype};
+  ArchivedRun run{.task = evolved.task, .direction = evolved.direction, .dtype = evolved.dtype};
   run.seed = settings.seed;
   run.options = {{"settings", ToJson(settings)},
                  {"proposers", Names(parts.proposers)},
                  {"initial", initial},
-                 {"context", subject.context}};
+                 {"context", evolved.context}};
   run.budget = ToJson(budget);
   KS_TRY(run.id, parts.archive.AddRun(run));
   return std::unique_ptr<Evolution>(

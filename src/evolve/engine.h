@@ -60,7 +60,8 @@ class Evolution {
     // Set (by a signal handler, say): as if Stop() was called. Null: never.
     const std::atomic<bool>* stop = nullptr;
   };
-  struct Subject {
+  // What the run is about.
+  struct EvolvedTask {
     std::string task;
     std::string direction;
     std::string dtype;
@@ -71,7 +72,7 @@ class Evolution {
 
   // A new run in the archive. `initial`: sources that every island begins with, such as the first
   // translation.
-  static Result<std::unique_ptr<Evolution>> Start(const Parts& parts, const Subject& subject,
+  static Result<std::unique_ptr<Evolution>> Start(const Parts& parts, const EvolvedTask& evolved,
                                                   const EvolutionSettings& settings,
                                                   const EvolutionBudget& budget,
                                                   const std::vector<std::string>& initial);

@@ -1,4 +1,4 @@
-// The parser proper, split by subject over parse_*.cc: text to a tree whose names are not resolved
+// The parser proper, split by topic over parse_*.cc: text to a tree whose names are not resolved
 // yet. Everybody else uses Parse() of ptx.h, which resolves and validates as well.
 #pragma once
 

@@ -44,7 +44,7 @@ const JitLibrary& CompilerLibrary() {
 
 // How often the code may be left before it is compiled anew, with longer ways of parts of warps:
 // about the time that takes.
-constexpr uint64_t kMostLeaves = 4096;
+constexpr uint64_t kMostCodeExits = 4096;
 
 struct Compiled {
   const jit::CompiledKernel* kernel = nullptr;                // the latest
@@ -52,7 +52,7 @@ struct Compiled {
   std::string why;                                            // there is none
   bool tried = false;
   bool thorough = false;
-  uint64_t leaves = 0;
+  uint64_t code_exits = 0;
   double interpreted_ms = 0;
 };
 
@@ -211,12 +211,12 @@ uint32_t ThreadsFor(const LaunchState& launch) {
 
 // All blocks that are left, as compiled code, or until it was left too often.
 void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
-                 const jit::CompiledKernel& compiled, Leaves& leaves, Screen* screen) {
+                 const jit::CompiledKernel& compiled, CodeExitCount& code_exits, Screen* screen) {
   std::atomic<uint64_t> last{std::numeric_limits<uint64_t>::max()};
   const uint64_t left = launch.Turns() - std::min(next.load(), launch.Turns());
   const auto threads = static_cast<uint32_t>(std::min<uint64_t>(ThreadsFor(launch), left));
   if (threads <= 1) {
-    Runner(launch, next, &compiled, &leaves).Run(last, std::nullopt);
+    Runner(launch, next, &compiled, &code_exits).Run(last, std::nullopt);
     FinishStreaming();
     return;
   }
@@ -228,7 +228,7 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
     LaunchState own = prototype;
     own.statistics = {};
     if (screen != nullptr) own.observer = own.screen = screen->NewThread();
-    Runner runner(own, next, &compiled, &leaves);
+    Runner runner(own, next, &compiled, &code_exits);
     runner.Run(last, std::nullopt);
     FinishStreaming();
     std::lock_guard lock(mutex);
@@ -291,13 +291,15 @@ void RunUnwatched(LaunchState& launch, LaunchResult& result, Screen* screen) {
   const auto goes_on = [&] { return screen == nullptr || !screen->stopped(); };
   while (!launch.fault && next < launch.Turns() && goes_on()) {
     const jit::CompiledKernel& kernel = *compiled.kernel;
-    Leaves leaves;
-    if (!compiled.thorough) leaves.most = kMostLeaves - std::min(kMostLeaves, compiled.leaves);
+    CodeExitCount code_exits;
+    if (!compiled.thorough) {
+      code_exits.most = kMostCodeExits - std::min(kMostCodeExits, compiled.code_exits);
+    }
     lock.unlock();
-    RunCompiled(launch, next, kernel, leaves, screen);
+    RunCompiled(launch, next, kernel, code_exits, screen);
     lock.lock();
-    compiled.leaves += leaves.count;
-    if (compiled.leaves <= kMostLeaves || compiled.thorough) continue;
+    compiled.code_exits += code_exits.count;
+    if (compiled.code_exits <= kMostCodeExits || compiled.thorough) continue;
     compiled.thorough = true;
     Compile(launch, compiled, result);
   }

@@ -23,11 +23,11 @@ constexpr size_t kInterleavedBlocks = 8;
 }  // namespace
 
 Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
-               const jit::CompiledKernel* compiled, Leaves* leaves)
+               const jit::CompiledKernel* compiled, CodeExitCount* code_exits)
     : launch_(launch),
       next_(next),
       compiled_(compiled),
-      leaves_(leaves),
+      code_exits_(code_exits),
       blocks_(launch.request.grid.Count() / launch.request.cluster.Count(),
               launch.request.schedule),
       warps_((launch.request.block.Count() + kWarpSize - 1) / kWarpSize, launch.request.schedule),
@@ -78,7 +78,7 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     }
     if (outcome == BlockOutcome::kDone && compiled_ != nullptr && resident_.size() == 1) {
       // The usual case, without ceremony.
-      if (taken_ == taken_end_ && leaves_ != nullptr && leaves_->TooMany()) return;
+      if (taken_ == taken_end_ && code_exits_ != nullptr && code_exits_->TooMany()) return;
       const auto number = take();
       if (!number) return;
       Begin(block, *number);

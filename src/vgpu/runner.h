@@ -45,7 +45,7 @@ struct CompiledBlock {
 };
 
 // How often compiled code was left for the interpreter, on all threads of a launch.
-struct Leaves {
+struct CodeExitCount {
   std::atomic<uint64_t> count{0};
   uint64_t most = ~uint64_t{0};  // with more, runners stop between two blocks
 
@@ -58,7 +58,7 @@ class Runner {
 
   // Takes blocks from `next` on, which runners of several threads share. `compiled` may be null.
   Runner(LaunchState& launch, std::atomic<uint64_t>& next, const jit::CompiledKernel* compiled,
-         Leaves* leaves = nullptr);
+         CodeExitCount* code_exits = nullptr);
 
   // Until no block is left, or the launch failed, or `last_block` is below all that is left, or no
   // block is in the middle of its work after `deadline`.
@@ -120,7 +120,7 @@ class Runner {
   LaunchState& launch_;
   std::atomic<uint64_t>& next_;
   const jit::CompiledKernel* compiled_;
-  Leaves* leaves_;
+  CodeExitCount* code_exits_;
   uint64_t taken_ = 0;  // blocks [taken_, taken_end_) are this runner's
   uint64_t taken_end_ = 0;
   uint64_t piece_ = 1;

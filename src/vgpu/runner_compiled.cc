@@ -447,7 +447,7 @@ void Runner::NoteOutcome(Warp& w, CompiledWarp& compiled) {
     case jit::Outcome::kLeave:
     case jit::Outcome::kGiveWay: {
       compiled.state = CompiledWarp::State::kInterpreted;
-      if (leaves_ != nullptr) leaves_->count.fetch_add(1, std::memory_order_relaxed);
+      if (code_exits_ != nullptr) code_exits_->count.fetch_add(1, std::memory_order_relaxed);
       Prepare(compiled);
       for (const jit::Exit::Lanes& group : compiled_->exits[compiled.exit].groups) {
         const uint32_t mask = MaskAt(compiled, group.slot);

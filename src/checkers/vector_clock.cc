@@ -1,4 +1,4 @@
-#include "checkers/knowledge.h"
+#include "checkers/vector_clock.h"
 
 #include <algorithm>
 
@@ -15,16 +15,16 @@ uint32_t SlotOf(uint32_t block, int level) {
 
 }  // namespace
 
-struct Knowledge::Node {
+struct VectorClock::Node {
   // Inner nodes: present slots in ascending order. Few blocks are known in most launches.
   std::vector<std::pair<uint32_t, NodePtr>> children;
-  // Leaves.
+  // Only in nodes of level 0.
   uint32_t all = 0;
   std::vector<std::pair<uint32_t, uint32_t>> threads;  // (thread, clock above `all`), ascending
 };
 
-Knowledge Knowledge::Of(uint32_t block, uint32_t all,
-                        std::vector<std::pair<uint32_t, uint32_t>> threads) {
+VectorClock VectorClock::Of(uint32_t block, uint32_t all,
+                            std::vector<std::pair<uint32_t, uint32_t>> threads) {
   auto leaf = std::make_shared<Node>();
   leaf->all = all;
   std::erase_if(threads, [&](const auto& entry) { return entry.second <= all; });
@@ -35,16 +35,16 @@ Knowledge Knowledge::Of(uint32_t block, uint32_t all,
     parent->children.emplace_back(SlotOf(block, level), std::move(node));
     node = std::move(parent);
   }
-  Knowledge result;
+  VectorClock result;
   result.root_ = std::move(node);
   return result;
 }
 
-Knowledge Knowledge::Of(uint32_t block, uint32_t all, uint32_t thread, uint32_t own) {
+VectorClock VectorClock::Of(uint32_t block, uint32_t all, uint32_t thread, uint32_t own) {
   return Of(block, all, {{thread, own}});
 }
 
-uint32_t Knowledge::ClockOf(uint32_t block, uint32_t thread) const {
+uint32_t VectorClock::ClockOf(uint32_t block, uint32_t thread) const {
   const Node* node = root_.get();
   for (int level = kLevels; level > 0 && node != nullptr; --level) {
     const uint32_t slot = SlotOf(block, level);
@@ -59,7 +59,7 @@ uint32_t Knowledge::ClockOf(uint32_t block, uint32_t thread) const {
 }
 
 // Gives back `a` or `b` itself where it says all: later joins then end at once.
-Knowledge::NodePtr Knowledge::JoinNodes(const NodePtr& a, const NodePtr& b, int level) {
+VectorClock::NodePtr VectorClock::JoinNodes(const NodePtr& a, const NodePtr& b, int level) {
   if (a == b || b == nullptr) return a;
   if (a == nullptr) return b;
   auto joined = std::make_shared<Node>();
@@ -107,6 +107,6 @@ Knowledge::NodePtr Knowledge::JoinNodes(const NodePtr& a, const NodePtr& b, int 
   return is_a ? a : is_b ? b : joined;
 }
 
-void Knowledge::Join(const Knowledge& other) { root_ = JoinNodes(root_, other.root_, kLevels); }
+void VectorClock::Join(const VectorClock& other) { root_ = JoinNodes(root_, other.root_, kLevels); }
 
 }  // namespace kernelsmith::checkers

@@ -13,18 +13,18 @@
 
 namespace kernelsmith::checkers {
 
-class Knowledge {
+class VectorClock {
  public:
-  Knowledge() = default;
+  VectorClock() = default;
   // All threads of `block` up to the clock `all`, and the thread itself up to `own`.
-  static Knowledge Of(uint32_t block, uint32_t all, uint32_t thread, uint32_t own);
+  static VectorClock Of(uint32_t block, uint32_t all, uint32_t thread, uint32_t own);
   // Each of `threads` (ascending) up to its clock.
-  static Knowledge Of(uint32_t block, uint32_t all,
-                      std::vector<std::pair<uint32_t, uint32_t>> threads);
+  static VectorClock Of(uint32_t block, uint32_t all,
+                        std::vector<std::pair<uint32_t, uint32_t>> threads);
 
   bool empty() const { return root_ == nullptr; }
   uint32_t ClockOf(uint32_t block, uint32_t thread) const;
-  void Join(const Knowledge& other);
+  void Join(const VectorClock& other);
   void Clear() { root_ = nullptr; }
 
  private:
