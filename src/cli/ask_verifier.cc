@@ -113,7 +113,7 @@ void AddAskVerifier(CLI::App& app, Session& session) {
       "none, so that models can be measured: kernelsmith mutants --outside\n"
       "'llm=kernelsmith ask-verifier --model SPEC'.\n"
       "Exit code: 0 yes, 1 no, 3 no judgement.\n" +
-      std::string(kKeysHelp));
+      KeysHelp());
   auto options = std::make_shared<Options>();
   options->flags.max_output_tokens = 4096;  // a judgement is short
   AddModelOptions(*command, options->flags)->required();

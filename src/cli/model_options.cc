@@ -16,15 +16,17 @@ std::string Environment(const std::string& name) {
 
 }  // namespace
 
-const char kKeysHelp[] =
-    "Keys come from the environment: OPENAI_API_KEY and ANTHROPIC_API_KEY go to their providers\n"
-    "only, KERNELSMITH_LLM_KEY to the server that SPEC names.";
+std::string KeysHelp() {
+  return fmt::format(
+      "Keys come from the environment: {} go to their providers\n"
+      "only, KERNELSMITH_LLM_KEY to the server that SPEC names.",
+      llm::KeyVariables());
+}
 
 CLI::Option* AddModelOptions(CLI::App& command, ModelFlags& flags) {
-  CLI::Option* model =
-      command.add_option("--model", flags.model,
-                         "openai:MODEL[@URL] (any server with OpenAI's chat completions), "
-                         "anthropic:MODEL[@URL] or replay:FILE");
+  CLI::Option* model = command.add_option(
+      "--model", flags.model,
+      llm::ModelSpecForms() + "; openai takes any server with OpenAI's chat completions");
   command.add_option("--record", flags.record, "Append questions and answers to this file");
   command.add_option("--prompts", flags.prompts, "Folder of prompts instead of ours");
   command.add_option("--max-output-tokens", flags.max_output_tokens, "Of one answer")

@@ -43,6 +43,6 @@ Result<std::unique_ptr<OpenedModel>> OpenModel(Session& session, const ModelFlag
 std::string SpentText(const llm::Spent& spent, bool with_cost);
 
 // What the help of such commands says of keys.
-extern const char kKeysHelp[];
+std::string KeysHelp();
 
 }  // namespace kernelsmith

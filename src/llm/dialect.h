@@ -1,4 +1,5 @@
 // What differs between the APIs: how a question is put and how the pieces of an answer are read.
+// To add one, write dialect_NAME.cc, declare its function here and put it into kDialects.
 // OpenAI: https://platform.openai.com/docs/api-reference/chat
 // Anthropic: https://docs.anthropic.com/en/api/messages and .../messages-streaming
 #pragma once
@@ -26,6 +27,8 @@ struct PartialAnswer {
 class Dialect {
  public:
   virtual ~Dialect() = default;
+  // The provider's name on the command line, such as "openai".
+  virtual const char* Provider() const = 0;
   virtual const char* DefaultBase() const = 0;
   // The address that questions go to, for a base with or without its version.
   virtual std::string Address(const std::string& base) const = 0;
@@ -44,6 +47,11 @@ class Dialect {
 
 const Dialect& OpenAiDialect();
 const Dialect& AnthropicDialect();
+
+// Every provider that a model's name on the command line may begin with. Messages and help texts
+// list them in this order.
+using DialectFunction = const Dialect& (*)();
+inline constexpr DialectFunction kDialects[] = {OpenAiDialect, AnthropicDialect};
 
 // The server's words in an error's body, or an empty string; both APIs have them at error.message.
 struct ServerError {

@@ -39,6 +39,7 @@ void TakeUsage(const json& usage, PartialAnswer& answer) {
 
 class Anthropic : public Dialect {
  public:
+  const char* Provider() const override { return "anthropic"; }
   const char* DefaultBase() const override { return "https://api.anthropic.com/v1"; }
   std::string Address(const std::string& base) const override {
     return base + (base.ends_with("/v1") ? "/messages" : "/v1/messages");

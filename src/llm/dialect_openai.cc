@@ -19,6 +19,7 @@ std::string TextOf(const json& message) {
 
 class OpenAi : public Dialect {
  public:
+  const char* Provider() const override { return "openai"; }
   const char* DefaultBase() const override { return "https://api.openai.com/v1"; }
   std::string Address(const std::string& base) const override { return base + "/chat/completions"; }
   const char* KeyVariable() const override { return "OPENAI_API_KEY"; }

@@ -1,27 +1,41 @@
 #include "llm/model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
 
 #include "llm/record.h"
 
 namespace kernelsmith::llm {
 
+std::string ModelSpecForms() {
+  std::vector<std::string> forms;
+  for (const DialectFunction dialect : kDialects) {
+    forms.push_back(fmt::format("{}:MODEL[@URL]", dialect().Provider()));
+  }
+  return fmt::format("{} or replay:FILE", fmt::join(forms, ", "));
+}
+
+std::string KeyVariables() {
+  std::vector<std::string> names;
+  for (const DialectFunction dialect : kDialects) names.push_back(dialect().KeyVariable());
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
 Result<ModelSpec> ParseModelSpec(const std::string& text) {
-  constexpr const char* kForm = "expected openai:MODEL[@URL], anthropic:MODEL[@URL] or replay:FILE";
+  const std::string forms = "expected " + ModelSpecForms();
   const size_t colon = text.find(':');
   const std::string provider = text.substr(0, colon);
   ModelSpec spec;
-  if (provider == "openai") {
-    spec.provider = ModelSpec::Provider::kOpenAi;
-  } else if (provider == "anthropic") {
-    spec.provider = ModelSpec::Provider::kAnthropic;
-  } else if (provider == "replay") {
-    spec.provider = ModelSpec::Provider::kReplay;
-  } else {
-    return InvalidInput(fmt::format("unknown model provider '{}': {}", provider, kForm));
+  for (const DialectFunction dialect : kDialects) {
+    if (provider == dialect().Provider()) spec.dialect = &dialect();
+  }
+  if (spec.dialect == nullptr && provider != "replay") {
+    return InvalidInput(fmt::format("unknown model provider '{}': {}", provider, forms));
   }
   spec.model = colon == std::string::npos ? "" : text.substr(colon + 1);
-  if (spec.provider != ModelSpec::Provider::kReplay) {
+  if (spec.dialect != nullptr) {
     // Names of models have colons and slashes (llama3:8b), and some an at sign.
     const size_t http = std::min(spec.model.find("@http://"), spec.model.find("@https://"));
     if (http != std::string::npos) {
@@ -35,12 +49,12 @@ Result<ModelSpec> ParseModelSpec(const std::string& text) {
             "a model's address may not have a user or password; keys come from the environment");
       }
       if (host.empty())
-        return InvalidInput(fmt::format("a model's address without host: {}", kForm));
+        return InvalidInput(fmt::format("a model's address without host: {}", forms));
       while (spec.base.ends_with('/')) spec.base.pop_back();
     }
   }
   if (spec.model.empty())
-    return InvalidInput(fmt::format("model '{}' has no name: {}", text, kForm));
+    return InvalidInput(fmt::format("model '{}' has no name: {}", text, forms));
   return spec;
 }
 
@@ -49,11 +63,10 @@ Result<std::unique_ptr<LanguageModel>> MakeModel(const std::string& text,
                                                  const ModelWorld& world) {
   KS_TRY(const ModelSpec spec, ParseModelSpec(text));
   std::unique_ptr<LanguageModel> model;
-  if (spec.provider == ModelSpec::Provider::kReplay) {
+  if (spec.dialect == nullptr) {
     KS_TRY(model, ReplayModel::Open(world.files, spec.model));
   } else {
-    const Dialect& dialect =
-        spec.provider == ModelSpec::Provider::kOpenAi ? OpenAiDialect() : AnthropicDialect();
+    const Dialect& dialect = *spec.dialect;
     const bool own_server = !spec.base.empty() && spec.base != dialect.DefaultBase();
     std::string key;
     if (!own_server) key = world.environment(dialect.KeyVariable());

@@ -11,15 +11,18 @@
 
 namespace kernelsmith::llm {
 
-// PROVIDER:MODEL[@URL] with the provider openai (any server with OpenAI's chat completions) or
-// anthropic, or replay:FILE.
+// PROVIDER:MODEL[@URL] with a provider of kDialects (openai stands for any server with OpenAI's
+// chat completions), or replay:FILE.
 struct ModelSpec {
-  enum class Provider { kOpenAi, kAnthropic, kReplay };
-  Provider provider = Provider::kOpenAi;
-  std::string model;  // of replay: the file
-  std::string base;   // without a slash at its end; empty: the provider's own
+  const Dialect* dialect = nullptr;  // the provider's; null: a recording is replayed
+  std::string model;                 // the file of a recording
+  std::string base;                  // without a slash at its end; empty: the provider's own
 };
 Result<ModelSpec> ParseModelSpec(const std::string& text);
+// The forms that ParseModelSpec takes, for help texts and messages.
+std::string ModelSpecForms();
+// The variables that hold the providers' keys: "OPENAI_API_KEY and ANTHROPIC_API_KEY".
+std::string KeyVariables();
 
 struct ModelWorld {
   Clock& clock;

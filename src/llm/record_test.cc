@@ -79,12 +79,19 @@ TEST(ModelSpec, Parses) {
   ASSERT_TRUE(own.ok());
   EXPECT_EQ(own->model, "org/llama3:8b");
   EXPECT_EQ(own->base, "http://localhost:8080/v1");
+  EXPECT_EQ(own->dialect, &OpenAiDialect());
   EXPECT_EQ(ParseModelSpec("anthropic:claude-x")->base, "");
+  EXPECT_EQ(ParseModelSpec("anthropic:claude-x")->dialect, &AnthropicDialect());
+  EXPECT_EQ(ParseModelSpec("replay:x.jsonl")->dialect, nullptr);
   EXPECT_EQ(ParseModelSpec("openai:m@1@https://h/v1")->model, "m@1");
   for (const char* bad :
        {"", "claude", "other:x", "openai:", "openai:@http://h", "openai:m@http://"}) {
     EXPECT_FALSE(ParseModelSpec(bad).ok()) << bad;
   }
+  EXPECT_EQ(ParseModelSpec("other:x").error().message(),
+            "unknown model provider 'other': expected openai:MODEL[@URL], anthropic:MODEL[@URL] or "
+            "replay:FILE");
+  EXPECT_EQ(KeyVariables(), "OPENAI_API_KEY and ANTHROPIC_API_KEY");
   const auto password = ParseModelSpec("openai:m@https://me:hush@host/v1");
   ASSERT_FALSE(password.ok());
   EXPECT_EQ(password.error().message().find("hush"), std::string::npos);
