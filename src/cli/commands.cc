@@ -5,18 +5,14 @@ namespace kernelsmith {
 namespace {
 
 struct CommandEntry {
-  const char* group;  // the heading in --help
+  const char* heading;  // in --help
   void (*add)(CLI::App&, Session&);
 };
 
 constexpr CommandEntry kCommands[] = {
-    {"Tasks", AddTasks},         {"Tasks", AddOps},           {"Candidates", AddTranslate},
-    {"Candidates", AddOptimize}, {"Candidates", AddVerify},   {"Candidates", AddBench},
-    {"Candidates", AddCompare},  {"Candidates", AddEstimate}, {"Candidates", AddPlan},
-    {"Candidates", AddMutate},   {"Candidates", AddMutants},  {"Candidates", AddAskVerifier},
-    {"Candidates", AddArchive},  {"Kernels", AddRun},         {"Kernels", AddSanitize},
-    {"Kernels", AddProfile},     {"Kernels", AddLaunch},      {"Set-up", AddDoctor},
-    {"Set-up", AddCompletion},
+#define KS_COMMAND(heading, add) {heading, add},
+#include "cli/commands.def"
+#undef KS_COMMAND
 };
 
 }  // namespace
@@ -26,7 +22,7 @@ void AddCommands(CLI::App& app, Session& session) {
     const size_t before = app.get_subcommands({}).size();
     entry.add(app, session);
     const std::vector<CLI::App*> all = app.get_subcommands({});
-    for (size_t i = before; i < all.size(); ++i) all[i]->group(entry.group);
+    for (size_t i = before; i < all.size(); ++i) all[i]->group(entry.heading);
   }
 }
 
