@@ -150,11 +150,11 @@ Result<std::unique_ptr<Archive>> Archive::Open(const fs::path& path, Options opt
   }
   KS_TRY(std::unique_ptr<Database> database,
          Database::Open(path, options.read_only, immutable, options.patience));
-  // First the look at what it is: nothing is changed in a file that is not ours.
+  // The file is looked at first: nothing is changed in one that is not ours.
   KS_RETURN_IF_ERROR(Migrate(*database, path.string(), options.read_only, SchemaSections().size()));
   if (!options.read_only) {
-    // WAL: readers don't wait for the writer. FULL: a commit survives a power cut, for a few ms
-    // beside a second or more of evaluation.
+    // With WAL readers don't wait for the writer; with FULL a commit survives a power cut, for a
+    // few ms beside a second or more of evaluation.
     KS_RETURN_IF_ERROR(database->Execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON"));
   }

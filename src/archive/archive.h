@@ -28,14 +28,14 @@ struct ArchivedRun {
   nlohmann::json options = nlohmann::json::object();  // what a resumed run must have the same
   nlohmann::json budget = nlohmann::json::object();
   std::string state = "running";  // running, stopped, finished
-  double seconds = 0;             // of all its sessions
+  double seconds = 0;             // the time of all its sessions
   std::string started_at;         // UTC, by the archive
   std::string changed_at;
 };
 
 struct ArchivedCandidate {
   int64_t id = 0;              // given by the archive
-  std::optional<int64_t> run;  // with `number`: a run has each number once
+  std::optional<int64_t> run;  // a run has each `number` once
   std::optional<int64_t> number;
   std::string task;
   std::string direction;
@@ -46,20 +46,20 @@ struct ArchivedCandidate {
   std::string note;                                 // the proposer's words
   nlohmann::json genes = nlohmann::json::object();  // the proposer's own description
   std::string source;
-  std::string source_sha256;  // by the archive
-  std::string ptx_hash;       // of the normalised PTX; empty: not known
+  std::string source_sha256;  // computed by the archive
+  std::string ptx_hash;       // the hash of the normalised PTX; empty: not known
   // verified, refuted, inconclusive, unsupported; rejected: an early stage had a reason not to go
   // on; none: the proposer had nothing
   std::string verdict = "none";
-  std::string stage;   // that decided
-  std::string reason;  // in one line
+  std::string stage;   // the stage that decided
+  std::string reason;  // the reason in one line
   nlohmann::json findings = nlohmann::json::array();
   nlohmann::json counters = nlohmann::json::object();
   std::optional<double> time_ns;
   std::string time_kind;  // estimated, measured; empty without a time
   std::string gpu;
   nlohmann::json limits = nlohmann::json::array();
-  std::string cell;  // of the archive of elites
+  std::string cell;  // its cell in the archive of elites
   std::string prompt;
   std::string answer;
   int64_t tokens_in = 0;
@@ -82,13 +82,13 @@ struct ArchiveFilter {
   int64_t limit = -1;  // none
 };
 
-// Of one thread at a time. Several processes may have the same archive open.
+// Used by one thread at a time. Several processes may have the same archive open.
 class Archive {
  public:
   struct Options {
     bool read_only = false;                     // the file must exist
-    std::chrono::milliseconds patience{10000};  // with another process that writes
-    int64_t max_pages = 0;                      // of 4 KiB; 0: as many as the disk has
+    std::chrono::milliseconds patience{10000};  // how long to wait for another process that writes
+    int64_t max_pages = 0;                      // pages of 4 KiB; 0: as many as the disk has
   };
   // Makes the file and its folders if they are not there. Errors say whether it is locked, full,
   // read-only, damaged, no archive, or of a newer version.

@@ -25,7 +25,7 @@ std::vector<std::string_view> Lines(std::string_view text) {
 struct Edit {
   char kind;  // ' ', '-', '+'
   int old_line;
-  int new_line;  // from 0: where in each text it stands
+  int new_line;  // its place in each text, from 0
 };
 
 // Myers, "An O(ND) difference algorithm" (1986): the furthest point on each diagonal for 0, 1, 2

@@ -84,7 +84,8 @@ class Finder {
     });
   }
 
-  // With the bodies of maps in place of their results, until only sums and arguments are loaded.
+  // The value with the bodies of maps in place of their results, until it loads only sums and
+  // arguments.
   Scalar WithMaps(const Scalar& value) {
     constexpr int kMostMaps = 8;  // a chain longer than this is no mask or scale
     Scalar result = value;

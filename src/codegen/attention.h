@@ -13,14 +13,14 @@ namespace kernelsmith::codegen {
 // out[batch, rows, columns] = sum over key of softmax(score)[key] · value[key, columns], where
 // score is a function of the sum over `depth` of left · right.
 struct Attention {
-  size_t nest = 0;         // that computes `out`
+  size_t nest = 0;         // the nest that computes `out`
   std::set<size_t> parts;  // nests that only serve it: scores, maxima, sums, weights
   std::vector<Int> batch, rows, columns;
   Int key;
   std::vector<Int> depth;
-  std::vector<Scalar> left;    // with rows, without the key
-  std::vector<Scalar> right;   // with the key, without rows
-  std::vector<Scalar> values;  // with the key and columns
+  std::vector<Scalar> left;    // factors that depend on rows and not on the key
+  std::vector<Scalar> right;   // factors that depend on the key and not on rows
+  std::vector<Scalar> values;  // factors that depend on the key and on columns
   BufferId product = 0;        // `score` loads it where it means the sum of products
   Scalar score;
   bool empty_is_zero = false;  // rows whose scores are all -infinity are 0, not NaN

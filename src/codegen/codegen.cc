@@ -15,7 +15,7 @@
 namespace kernelsmith::codegen {
 namespace {
 
-// Names that kernels and host code call functions and types by.
+// Names of functions and types that kernels and host code use.
 bool IsReserved(const std::string& name) {
   static const std::set<std::string> reserved = {
       "abs",      "acos",  "add",   "and",       "asin",    "auto",   "bool",   "break",  "case",

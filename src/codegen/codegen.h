@@ -3,8 +3,9 @@
 //
 //   KS_TRY(Model model, MakeModel(variants, signature));      // once: sizes, loop nests
 //   std::vector<Gene> genes = GenesOf(model, schedule);       // what can be chosen
-//   KS_TRY(std::string cu, EmitCandidate(model, schedule));   // the file; some milliseconds, no
-//   state, any thread
+//   KS_TRY(std::string cu, EmitCandidate(model, schedule));   // the file
+//
+// Writing a file takes some milliseconds, keeps no state and may be done in any thread.
 //
 // The steps, in order: Family (one graph for a family of shapes), Lower (operators to loop nests),
 // Fold (maps into their readers), Group (nests to kernels), Emit (kernels to text), and the host
@@ -45,7 +46,7 @@ struct HostArgument {
 struct Signature {
   std::string function;  // forward or backward
   std::vector<HostArgument> arguments;
-  std::vector<std::string> results;  // of the variant that has most of them
+  std::vector<std::string> results;  // the results of the variant that has most of them
   std::string title;                 // first line of the file, without the comment's marks
 };
 

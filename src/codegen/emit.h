@@ -23,7 +23,7 @@ struct EmitContext {
   std::map<BufferId, BufferId> stored_as;  // results that are written into an argument
   std::string index_type = "int";
   std::set<std::string> helpers;  // device functions that the file needs: names of emit_helpers.cc
-  std::string kernel = "";        // that is being written
+  std::string kernel = "";        // the kernel that is being written
 
   int64_t Choose(const std::string& gene, const std::vector<int64_t>& values, int64_t otherwise);
   BufferId Root(BufferId id) const {
@@ -142,7 +142,7 @@ Scalar Flattened(const Program& program, const Scalar& value);
 struct CollapseInput {
   std::vector<Int>* axes;
   std::vector<Scalar*> values;  // flattened
-  std::vector<Int*> flats;      // of stores
+  std::vector<Int*> flats;      // the flat indices of stores
 };
 void Collapse(const CollapseInput& input);
 

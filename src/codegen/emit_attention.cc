@@ -316,7 +316,7 @@ class AttentionEmitter {
   TileResults results_;
   int64_t tile_m_ = 64, tile_n_ = 64, tile_d_ = 64, tile_k_ = 16, threads_ = 128;
   int64_t unroll_ = 0;  // steps of a slice that are written out at a time; 0: all
-  int64_t rows_each_ = 8, keys_each_ = 4, columns_each_ = 4;  // of a thread
+  int64_t rows_each_ = 8, keys_each_ = 4, columns_each_ = 4;  // rows, keys and columns of a thread
   std::string rows_text_, columns_text_, keys_text_, depth_text_;
   // Names in the kernel.
   std::string m0_ = "m0", n0_ = "n0", d0_ = "d0", k0_ = "k0", k_ = "k", e_ = "e", tx_ = "tx",

@@ -341,8 +341,8 @@ class ContractionEmitter {
   bool square_warps_ = false;
   std::optional<DType> tensor_;  // tensor cores multiply elements of this type
   int64_t warp_m_ = 32, warp_n_ = 32;
-  static constexpr int64_t kSharedBytes = 48 << 10;  // that a block has without an opt-in
-  static constexpr int kStagedWidth = 20;            // of a square's rows in shared memory
+  static constexpr int64_t kSharedBytes = 48 << 10;  // what a block has without an opt-in
+  static constexpr int kStagedWidth = 20;  // the length of a square's rows in shared memory
   std::string rows_text_, columns_text_;
   // Names in the kernel.
   std::string k0_ = "k0", m0_ = "m0", n0_ = "n0", k_ = "k", e_ = "e", tx_ = "tx", ty_ = "ty",

@@ -48,7 +48,7 @@ KernelText EmitPacked(EmitContext& context, const Kernel& kernel, std::vector<In
   const std::string& type = context.index_type;
   const Int last = axes.back();
   const Int extent = last.atom()->extent;
-  // The last axis in packs.
+  // Computes the last axis in packs.
   axes.back() = Axis(last.atom()->name + "_pack", CeilDivide(extent, Int(vector)));
   Int count(1);
   for (const Int& axis : axes) count = count * axis.atom()->extent;

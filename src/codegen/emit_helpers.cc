@@ -213,7 +213,7 @@ const std::vector<Helper>& Helpers() {
 
 bool IsHelperName(const std::string& name) {
   const std::vector<Helper>& helpers = Helpers();
-  return name == "Blocks" || name == "CheckTensor" ||  // of the host code
+  return name == "Blocks" || name == "CheckTensor" ||  // helpers of the host code
          std::any_of(helpers.begin(), helpers.end(),
                      [&](const Helper& helper) { return name == helper.name; });
 }

@@ -25,7 +25,7 @@ Launch OneThreadEach(const Kernel& kernel, const std::string& name, const Int& c
 
 }  // namespace
 
-// A thread a row, in order: the sums are those of a loop.
+// One thread computes a row in order, so the sums are those of a loop.
 KernelText EmitScan(EmitContext& context, const Kernel& kernel) {
   const Nest& nest = kernel.nests[0];
   const Program& program = context.program;

@@ -18,7 +18,7 @@ struct Phase {
   const Nest* nest = nullptr;
   std::vector<Int> columns;  // loops inside the row
   Scalar body;
-  Int flat;  // of the store
+  Int flat;  // the flat index of the store
   bool reduces = false;
 };
 
@@ -328,7 +328,7 @@ class RowsEmitter {
 
   void Pass(size_t first, size_t last) {
     if (phases_[first].columns.empty()) {
-      // Of a row as a whole: every thread has it.
+      // This is a value of the whole row: every thread has it.
       for (size_t i = first; i < last; ++i) {
         out_.Share({phases_[i].body});
         StoreRow(phases_[i], 0, out_.Variable(phases_[i].body, NameOf(phases_[i])));

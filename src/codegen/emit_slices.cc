@@ -76,7 +76,7 @@ const ScalarNode* Slices::PlainLoad(const Side& side) const {
   return MemoryType(own) == layout_.element_type ? node : nullptr;
 }
 
-// Elements that lie side by side in global memory, of a slice.
+// How many elements of a slice lie side by side in global memory.
 int64_t Slices::Across(const Side& side) const { return side.along_k ? layout_.tile_k : side.tile; }
 
 Atom Slices::Contiguous(const Side& side) const {
@@ -386,7 +386,7 @@ Scalar Slices::GuardOf(const Side& side, const std::string& condition) const {
   return given == nullptr ? side.value->args[0] : And(given, side.value->args[0]);
 }
 
-// One group past the registers.
+// Copies one group past the registers.
 void Slices::Copy(const Side& side, const Scalar& guard, const std::string& place) {
   const ScalarNode* load = PlainLoad(side);
   if (guard != nullptr) out_.Open(fmt::format("if ({}) {{", out_.Text(guard)));
@@ -458,7 +458,7 @@ void Slices::Put() {
   }
 }
 
-// From registers into shared memory.
+// Moves what was loaded from registers into shared memory.
 void Slices::PutSide(const Side& side) {
   const auto [x_step, k_step] = Offsets(side);
   const bool some = side.groups < layout_.threads;

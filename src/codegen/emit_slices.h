@@ -20,7 +20,7 @@ struct SliceLayout {
   // Copies past the registers, with more than one stage: 0 none, 1 of groups that lie in shared
   // memory as they do in global memory, 2 of single elements too.
   int64_t copies = 0;
-  std::string element_type;     // in shared memory
+  std::string element_type;     // the type of an element in shared memory
   std::optional<DType> tensor;  // tensor cores multiply them: they stay as they are in memory
   std::string e, into;          // names: a thread's turn, the stage that is filled
 };
@@ -34,7 +34,7 @@ class Slices {
   // A factor has rows or columns, `tile` of them from `origin` on.
   void Add(const std::string& array, const Scalar& value, const std::vector<Int>& axes,
            const std::string& origin, const std::string& extent, int64_t tile);
-  // Of shared memory, for both factors and all stages, at most.
+  // The most bytes of shared memory, for both factors and all stages.
   static int64_t Bytes(const SliceLayout& layout, int64_t tile_m, int64_t tile_n,
                        int64_t element_bytes);
 
@@ -50,22 +50,22 @@ class Slices {
   // The slice in shared memory: [k][x], or [x][k] if it is turned.
   std::string Stage(Factor factor, const std::string& stage) const;
   bool IsTurned(Factor factor) const { return sides_[factor].turned; }
-  int64_t Width(Factor factor) const;  // of a row of shared memory, with its padding
+  int64_t Width(Factor factor) const;  // the elements of a row of shared memory, with its padding
 
  private:
   // One factor: neighbouring threads read neighbouring elements, `width` of them each.
   struct Side {
-    std::string array;  // in shared memory
+    std::string array;  // its name in shared memory
     Scalar value;
     std::vector<Int> axes;  // rows or columns
     std::string origin, extent;
     int64_t tile = 0;
     bool along_k = false;    // neighbours have neighbouring k
-    bool turned = false;     // so they have in shared memory: [x][k]
-    bool copied = false;     // asynchronously
+    bool turned = false;     // neighbouring k lie side by side in shared memory, too: [x][k]
+    bool copied = false;     // it arrives by asynchronous copies
     int64_t width = 1;       // elements that lie side by side in memory
     std::string wide = "";   // a variable: whether they may be loaded as one
-    int64_t groups = 0;      // of `width` elements, in a slice
+    int64_t groups = 0;      // groups of `width` elements in a slice
     int64_t turns = 1;       // groups a thread brings
     std::string x, k, next;  // where in the tile the first group lies; registers
     std::string at;          // set if all groups of a thread have one position
@@ -101,7 +101,7 @@ class Slices {
   EmitContext& context_;
   SliceLayout layout_;
   std::vector<Side> sides_;
-  std::string k0_;  // of the slices that are fetched
+  std::string k0_;  // the first depth of the slices that are fetched
 };
 
 }  // namespace kernelsmith::codegen

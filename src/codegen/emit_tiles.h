@@ -21,8 +21,8 @@ bool DepthIsContiguous(const Scalar& value, const std::vector<Int>& axes,
 
 // What becomes of the tile: the maps behind it, and where each nest stores.
 struct TileResults {
-  std::vector<Scalar> bodies;  // of the nests behind the first
-  std::vector<Int> flats;      // of all nests
+  std::vector<Scalar> bodies;  // the bodies of the nests behind the first
+  std::vector<Int> flats;      // the flat indices of all nests
 };
 TileResults ResultsOf(const Program& program, const Kernel& kernel);
 // Makes one axis of those that `values`, and `results` if given, treat as one.
@@ -31,12 +31,12 @@ void CollapseTile(std::vector<Int>& axes, std::vector<Scalar*> values, TileResul
 void StoreResults(KernelWriter& out, const Kernel& kernel, const TileResults& results,
                   const std::string& value);
 
-// A block a tile.
+// One block computes one tile.
 struct Tiles {
   const std::vector<Int>&batch, &rows, &columns;
   const std::string &rows_text, &columns_text;
   int64_t tile_m, tile_n;
-  int64_t threads, threads_n;  // of a block, and along the columns
+  int64_t threads, threads_n;  // threads of a block, and those along the columns
   bool square_warps;           // 4 rows of 8 threads a warp, not one or two rows
   // Names in the kernel: where the tile begins, the thread's place in it.
   const std::string &m0, &n0, &tx, &ty;
@@ -52,7 +52,7 @@ struct SquareProduct {
   const std::string &sums, &k;
   int64_t depth, unroll;  // steps of the slice, and how many are written out at a time; 0: all
   const std::string &a, &b, &i, &j, &ty;
-  int64_t rows, columns;    // of the square
+  int64_t rows, columns;    // the size of the square of sums
   std::string left, right;  // rows of the slices at k: "left[k0 + k]"
   std::string column;       // GroupedPlace
 };

@@ -174,7 +174,7 @@ Result<Family> Family::Make(std::vector<std::shared_ptr<const Graph>> graphs,
       for (const auto& each : family.graphs_)
         values.push_back(each->nodes[at].outputs[0]->shape[d]);
       const auto size = family.Fit(values);
-      if (!size) break;  // of a placeholder that the function does not get
+      if (!size) break;  // a placeholder that the function does not get
       shape.push_back(*size);
     }
     for (size_t first = 0; first < shape.size(); ++first) {
@@ -296,7 +296,7 @@ std::optional<std::string> Family::FitNumber(const std::vector<double>& values) 
           size.find(' ') != std::string::npos && power == -1 ? "(" + size + ")" : size);
     }
   }
-  // One over a whole number: of elements that a mean is of.
+  // One over a whole number, such as the number of elements of a mean.
   std::vector<int64_t> counts;
   for (const double v : values) counts.push_back(std::llround(1 / v));
   bool exact = true;

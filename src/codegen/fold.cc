@@ -111,7 +111,7 @@ Program Fold(const Program& program, const Schedule& schedule, std::vector<Gene>
     stored[id] = store;
   }
 
-  // What nobody reads any more.
+  // Drops what nobody reads any more.
   std::set<BufferId> needed(folded.results.begin(), folded.results.end());
   for (const auto& [target, source] : folded.updates) needed.insert(source);
   std::vector<Nest> kept;

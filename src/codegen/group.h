@@ -21,7 +21,7 @@ struct Kernel {
     kSort,
   };
   Kind kind = Kind::kElementwise;
-  std::string name;         // of the kernel: "SoftmaxRows"
+  std::string name;         // the kernel's name: "SoftmaxRows"
   std::string gene;         // prefix of its genes
   std::vector<Nest> nests;  // rewritten to share axes; in order
   // Axes of a row (kRows), of the domain (kElementwise), of the result (kContraction).

@@ -303,7 +303,7 @@ BufferId Lowering::reduce(DType dtype, const Indices& outer, const Indices& inne
   nest.reduced = RealAxes(reduced);
   nest.combine = combine;
   nest.body = Cast(body(nest.axes, reduced), dtype);
-  if (nest.reduced.empty()) nest.kind = Nest::Kind::kMap;  // of one element
+  if (nest.reduced.empty()) nest.kind = Nest::Kind::kMap;  // a map of one element
   return add(std::move(nest), dtype, outer);
 }
 

@@ -24,7 +24,7 @@ Int Loaded(const Scalar& value, const Int& size, bool wrap) {
 struct Indexing {
   Indices broadcast;          // shape of the index tensors together
   size_t first = 0;           // where those dimensions stand in the result
-  std::vector<bool> indexed;  // by dimension of x
+  std::vector<bool> indexed;  // one entry a dimension of x
 };
 Indexing IndexingOf(Lowering& l, const Indices& shape,
                     const std::vector<std::optional<BufferId>>& indices) {

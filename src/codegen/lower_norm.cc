@@ -200,7 +200,7 @@ void BatchNorm(Lowering& l, const BatchNormArguments& a) {
     if (!l.has_result(i) || l.result_shape(i) == Indices{Int(0)}) continue;
     l.set(i, Reshaped(l, i == 1 ? m.mean : m.rstd, l.result_shape(i), l.result_type(i)));
   }
-  // Of the functional form: the running statistics after this batch, with the unbiased variance.
+  // The functional form gives the running statistics after this batch, with the unbiased variance.
   if (a.running && l.has_result(3)) {
     const Scalar momentum = l.number(a.momentum, type);
     const Scalar count = Index(Product(rows.inner), type);

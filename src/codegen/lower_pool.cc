@@ -135,7 +135,7 @@ Rule MaxPoolBackward(size_t spatial) {
   };
 }
 
-// Elements a window is divided by.
+// The number of elements that a window is divided by.
 Scalar Divisor(Lowering& l, const Pool& p, const Indices& shape, const Indices& o,
                size_t include_arg) {
   if (l.has(include_arg + 1)) return l.number(include_arg + 1, DType::kFloat32);

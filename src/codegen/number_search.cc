@@ -106,7 +106,7 @@ std::optional<std::string> FindExpression(const std::vector<KnownNumber>& known,
           if (!Usable(triple)) continue;
           if (const auto text = Match(triple, values)) return text;
           for (const KnownNumber& last : leaves) {
-            // By the first configuration alone before anything is built.
+            // The first configuration alone is checked before anything is built.
             for (const char* outer = kOperations; *outer; ++outer) {
               const double first = Apply(*outer, last.values[0], triple.values[0]);
               if (!(std::abs(std::abs(first) - std::abs(values[0])) <= 1e-9 * std::abs(values[0])))

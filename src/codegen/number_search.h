@@ -10,7 +10,7 @@ namespace kernelsmith::codegen {
 
 struct KnownNumber {
   std::string text;            // C++ of the host
-  std::vector<double> values;  // in every configuration
+  std::vector<double> values;  // its value in every configuration
 };
 
 // C++ of an expression over `known` that has these values, the simplest first: up to three

@@ -61,7 +61,7 @@ HostFrame FrameOf(const void* address) {
     const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
     if (length > 0) frame.module.assign(path.data(), static_cast<size_t>(length));
   }
-  // Of the call, not of what follows it.
+  // The address of the call, not of what follows it.
   const auto value = reinterpret_cast<uint64_t>(address) - 1;
   frame.offset = value - (map == nullptr ? 0 : map->l_addr);
   if (info.dli_sname != nullptr) frame.symbol = info.dli_sname;

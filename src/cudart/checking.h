@@ -26,7 +26,7 @@ struct GraphProgram;
 // The operations of a graph's steps in one launch of it: each is ordered only as the graph says.
 struct GraphOperations {
   std::vector<uint64_t> steps;
-  std::vector<std::unique_ptr<GraphOperations>> children;  // of steps that are graphs
+  std::vector<std::unique_ptr<GraphOperations>> children;  // the graphs of steps that are graphs
   uint64_t end = 0;                                        // after all of them
 };
 
@@ -85,7 +85,7 @@ class Checking {
   uint64_t users_ = 0;
   uint64_t uses_ = 0;                         // ever begun
   std::map<std::string, int> repeated_;       // launches of a kernel that ran in several orders
-  checkers::OrderChecker* orders_ = nullptr;  // in the list; null: not asked for
+  checkers::OrderChecker* orders_ = nullptr;  // the one in the list; null: it was not asked for
   bool finished_ = false;
 };
 

@@ -254,7 +254,7 @@ namespace {
 
 struct SegmentSearch {
   uintptr_t wanted = 0;
-  uintptr_t end = 0;  // of the readable segment that holds it; 0: none does
+  uintptr_t end = 0;  // the end of the readable segment that holds it; 0: none does
 };
 
 int FindSegment(dl_phdr_info* info, size_t /*size*/, void* data) {

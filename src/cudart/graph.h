@@ -29,7 +29,7 @@ struct GraphMemory {
 struct UserObject {
   cudaHostFn_t destroy = nullptr;
   void* data = nullptr;
-  unsigned int references = 0;  // of the program and of graphs
+  unsigned int references = 0;  // references from the program and from graphs
 };
 
 // References to user objects that end with their holder. A copy holds as many again.
@@ -70,7 +70,7 @@ struct Graph {
   // cycle.
   std::vector<GraphNode*> Sorted() const;
   std::unique_ptr<Graph> Clone() const;
-  // Of this graph and its child graphs.
+  // Adds the memory of this graph and its child graphs.
   void CollectMemory(std::vector<std::shared_ptr<GraphMemory>>* all) const;
 };
 

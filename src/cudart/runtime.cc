@@ -230,7 +230,7 @@ namespace {
 // What the thread executes for a checked program.
 thread_local uint64_t t_operation = 0;
 thread_local const checkers::Place* t_place = nullptr;
-thread_local const GraphOperations* t_graph = nullptr;  // of the graph that it executes
+thread_local const GraphOperations* t_graph = nullptr;  // the graph that this thread executes
 
 std::vector<uint64_t> OperationsOf(const std::vector<TaskPtr>& tasks) {
   std::vector<uint64_t> operations;

@@ -175,7 +175,7 @@ class Runtime {
   // From now on work goes to `recorder` (recorder.h) instead of the GPU. Before the first call
   // only.
   void SetRecorder(Recorder* recorder) { recorder_ = recorder; }
-  // Of the GPU's memory; before the first call only.
+  // Options of the GPU's memory; they may be set before the first call only.
   void SetMemoryOptions(const vgpu::DeviceMemory::Options& options) { memory_options_ = options; }
 
   // Guards streams, events, captures and graphs. Never held while work runs.
@@ -200,7 +200,7 @@ class Runtime {
   void NoteWait(const std::vector<TaskPtr>& tasks);
   void NoteFree(uint64_t address);
   TaskPtr MakeCheckedTask(Work work, const std::vector<TaskPtr>& before);
-  // Of the task that this thread executes, if any.
+  // The operation and the place of the task that this thread executes, if any.
   static uint64_t current_operation();
   checkers::Place current_place();
   void ExecuteStep(const GraphProgram& program, size_t index);

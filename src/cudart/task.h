@@ -38,7 +38,7 @@ using TaskPtr = std::shared_ptr<Task>;
 class Executor {
  public:
   enum class Where {
-    kAnyThread,     // on a thread of the executor
+    kAnyThread,     // it runs on a thread of the executor
     kCallerIfReady  // here and now if nothing is waited for: for short work that can't block
   };
 
@@ -56,7 +56,7 @@ class Executor {
  private:
   void Run(const TaskPtr& task);
   void Work();
-  void MakeReady(TaskPtr task);  // with the mutex held
+  void MakeReady(TaskPtr task);  // The mutex is held.
 
   std::mutex mutex_;
   std::condition_variable changed_;       // some task is done

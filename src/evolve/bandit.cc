@@ -9,8 +9,8 @@
 namespace kernelsmith {
 namespace {
 
-// Of the bonus. Theory wants 1 for rewards that fill [0, 1]; those of a search are mostly 0 to 0.3,
-// and with 1 a run of sixty candidates would ask good and bad arms alike.
+// The weight of the bonus. Theory wants 1 for rewards that fill [0, 1]; those of a search are
+// mostly 0 to 0.3, and with 1 a run of sixty candidates would ask good and bad arms alike.
 constexpr double kExploration = 0.25;
 // What an answer weighs one answer later: the last twenty or so count. The first finds, when
 // everything is new, tell little about who makes the next.

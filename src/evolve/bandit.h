@@ -30,9 +30,9 @@ class Bandit {
  private:
   struct Arm {
     int asked = 0;
-    int open = 0;       // of these, without an answer
-    double weight = 0;  // of its answers, less with time
-    double reward = 0;  // the same
+    int open = 0;       // those of them that have no answer yet
+    double weight = 0;  // the weight of its answers, which fades with time
+    double reward = 0;  // the sum of its rewards, which fades in the same way
   };
   std::vector<Arm> arms_;
 };

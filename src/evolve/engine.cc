@@ -76,7 +76,7 @@ struct Evolution::Slot {
 
   bool committed = false;
   bool identified = false;  // went through the first stage and waits for the others
-  bool examined = false;    // and through all but the last
+  bool examined = false;    // went through all stages but the last
   ArchivedCandidate candidate;
   std::unique_ptr<Artifact> artifact;
   Clock::Duration spent{0};
@@ -311,13 +311,14 @@ void Evolution::Examine(Slot& slot) {
   slot.examined = true;
 }
 
-// The last stage, the dearest: two at a time in the order of numbers, and what they show counts for
-// those behind them, many of which it spares. By numbers, not by times: then a generation that a
-// budget cuts short goes on as if nothing had been.
+// The last stage is the most expensive one. It judges two candidates at a time in the order of
+// their numbers, and what they show counts for those behind them, many of which it spares. The
+// order is that of numbers, not of times, so that a generation that a budget cuts short goes on as
+// if nothing had happened.
 void Evolution::Decide(std::vector<Slot>& slots, int jobs) {
   constexpr size_t kAtATime = 2;
   const std::string last = parts_.cascade.back()->name();
-  std::vector<const ArchivedCandidate*> judged;  // of this generation, verified
+  std::vector<const ArchivedCandidate*> judged;  // verified ones of this generation
   for (size_t next = 0; next < slots.size() && !Stopped() && !error_;) {
     std::vector<Slot*> wave;
     for (; next < slots.size() && wave.size() < kAtATime; ++next) {
@@ -461,7 +462,7 @@ Result<bool> Evolution::RunGeneration(int jobs) {
   }
   MarkKnown(slots);
   std::erase_if(todo, [](const Slot* slot) { return !slot->identified; });
-  // What is begun is finished also when money or time is used up meanwhile; only Stop() drops it.
+  // What has begun is finished even when money or time is used up meanwhile; only Stop() drops it.
   InParallel(jobs, todo.size(), [&](size_t i) {
     if (!Stopped()) Examine(*todo[i]);
   });
@@ -528,7 +529,7 @@ EvolutionReport Evolution::Report() const {
 }
 
 std::string Evolution::Fingerprint() const {
-  std::map<int64_t, int64_t> numbers;  // of ids, which depend on the order of commits
+  std::map<int64_t, int64_t> numbers;  // numbers by id: ids depend on the order of commits
   for (const auto& [number, candidate] : done_) numbers[candidate.id] = number;
   std::string text;
   for (const auto& [number, c] : done_) {

@@ -2,11 +2,11 @@
 // archive as its memory.
 //
 // The course is a function of the settings and of what proposers and stages answer: the candidates
-// of a generation are proposed from the state at its begin, each with a generator of its own, and
-// change the state in the order of their numbers when all of them are done. So neither the number
-// of threads nor an interruption changes it, and what is in the archive is enough to go on after
-// kill -9: finished generations are applied again, and of an unfinished one only what is missing is
-// done.
+// of a generation are proposed from the state at its beginning, each with a generator of its own,
+// and change the state in the order of their numbers when all of them are done. So neither the
+// number of threads nor an interruption changes it, and what is in the archive is enough to go on
+// after kill -9: finished generations are applied again, and of an unfinished one only what is
+// missing is done.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct ProposerRecord {
   std::string name;
   int asked = 0;
   int verified = 0;
-  double reward = 0;  // mean, of finished generations
+  double reward = 0;  // the mean over finished generations
 };
 
 struct EvolutionReport {
@@ -42,11 +42,11 @@ struct EvolutionReport {
   std::string ended_by;  // candidates, seconds, dollars, stopped; no parents: nothing verified to
                          // go on from
   int64_t candidates = 0;
-  double seconds = 0;  // of all sessions
+  double seconds = 0;  // the time of all sessions
   double dollars = 0;
   std::map<std::string, int> verdicts;
   std::vector<ProposerRecord> proposers;
-  std::string fingerprint;  // of all that was decided: equal for equal courses
+  std::string fingerprint;  // a hash of all that was decided: equal for equal courses
 };
 
 class Evolution {
@@ -128,11 +128,11 @@ class Evolution {
   std::map<std::string, int64_t> seen_;          // normalised PTX, and the first candidate with it
   std::set<std::string> sources_;                // their SHA-256
   std::vector<const ArchivedCandidate*> timed_;  // those that have a time
-  std::vector<std::vector<const ArchivedCandidate*>> failures_;  // of each proposer, oldest first
+  std::vector<std::vector<const ArchivedCandidate*>> failures_;  // by proposer, oldest first
 
   // Guards what follows and the archive, while threads are at work.
   std::mutex mutex_;
-  std::map<int64_t, ArchivedCandidate> done_;  // by number: all that is committed
+  std::map<int64_t, ArchivedCandidate> done_;  // all that is committed, by number
   double dollars_ = 0;
   std::optional<Error> error_;
   std::string ended_by_;

@@ -7,7 +7,7 @@
 namespace kernelsmith {
 namespace {
 
-// Of equal times the older one is kept: a change that brings nothing does not push out what was
+// Among equal times the older one is kept: a change that brings nothing does not push out what was
 // there.
 bool Faster(const ArchivedCandidate* a, const ArchivedCandidate* b) {
   return *a->time_ns < *b->time_ns;
@@ -23,7 +23,7 @@ Success Population::Join(Island& island, const ArchivedCandidate& candidate) {
     success = Success::kNewElite;
   }
   std::vector<const ArchivedCandidate*>& members = island.members;
-  // Migrants may have come before.
+  // A migrant may be there already.
   if (std::find(members.begin(), members.end(), &candidate) != members.end()) return success;
   const auto place = std::upper_bound(members.begin(), members.end(), &candidate, Faster);
   if (place == members.begin()) success = Success::kIslandBest;
@@ -61,7 +61,7 @@ std::vector<const ArchivedCandidate*> Population::SelectParents(int island_index
   const Island& island = islands_[island_index];
   std::vector<const ArchivedCandidate*> chosen;
   if (island.members.empty()) return chosen;
-  // A draw that is there already is drawn again, a few times: small islands may not have so many.
+  // A parent that was drawn already is drawn again, a few times: small islands may not have enough.
   for (int attempt = 0; attempt < 8 * count && static_cast<int>(chosen.size()) < count; ++attempt) {
     const ArchivedCandidate* parent = nullptr;
     if (rng.Uniform() < settings_.elite_share) {

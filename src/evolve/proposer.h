@@ -33,7 +33,7 @@ struct Proposal {
   std::string source;
   std::string note;  // what was tried, in words
   nlohmann::json genes = nlohmann::json::object();
-  std::string prompt;  // of a model, with its answer and cost
+  std::string prompt;  // what a model was asked; its answer and cost follow
   std::string answer;
   int64_t tokens_in = 0;
   int64_t tokens_out = 0;

@@ -1,5 +1,5 @@
-// The cascade that a candidate goes through, from cheap to dear: compile, quick check, estimate,
-// full verification.
+// The cascade that a candidate goes through, from cheap to expensive: compile, quick check,
+// estimate, full verification.
 #pragma once
 
 #include <map>
@@ -21,9 +21,10 @@ struct Artifact {
 // How the run stood when this generation began, for the last stage with what it has said of earlier
 // candidates of the generation: stages may give up early on what can't compete.
 struct Standing {
-  std::optional<double> best_ns;           // of all islands
-  std::optional<double> worst_kept_ns;     // on the candidate's island, if it has no free place
-  std::map<std::string, double> elite_ns;  // of each cell that the island has an elite of
+  std::optional<double> best_ns;  // the best time of all islands
+  // The worst time that the candidate's island keeps, if it has no free place.
+  std::optional<double> worst_kept_ns;
+  std::map<std::string, double> elite_ns;  // of the island's elites, by cell
 
   // Whether a candidate would be the fastest of its cell there: one that is not need not be
   // verified at a price.
@@ -36,8 +37,8 @@ struct Standing {
 struct StageOutcome {
   bool passed = true;
   std::string verdict =
-      {};  // of one that did not pass: rejected, refuted, inconclusive, unsupported
-  std::string reason = {};  // in one line
+      {};  // the verdict on one that did not pass: rejected, refuted, inconclusive, unsupported
+  std::string reason = {};  // the reason in one line
   // The stage could not do its work, which says nothing about the candidate: the run ends with this
   // error, and when it goes on the candidate is judged again.
   std::optional<Error> error = {};

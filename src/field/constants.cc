@@ -60,11 +60,11 @@ struct Fraction {
 struct Form {
   Fraction rational;
   Fraction radicand{1, 1};
-  bool fourth_root = false;  // of the radicand instead: PyTorch scales queries and keys by
+  bool fourth_root = false;  // the fourth root of the radicand: PyTorch scales queries and keys by
                              // sqrt(1/sqrt(width)) each
   Symbol symbol = Symbol::kOne;
   int64_t log_of = 0;    // not 0: the constant is rational · log(log_of)
-  int power_of_ten = 0;  // of a decimal: rational · 10^power_of_ten
+  int power_of_ten = 0;  // the constant is rational · 10^power_of_ten
   double cost = 0;
   bool plain = false;  // a short decimal or 1/n: believed even where a chance hit is as long
 };
@@ -221,7 +221,7 @@ class Searcher {
 
   double value_;
   double tolerance_;
-  double limit_;  // in bits, of forms that are not plain
+  double limit_;  // the most bits of forms that are not plain
   std::optional<Form> best_;
 };
 

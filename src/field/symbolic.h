@@ -49,8 +49,8 @@ struct Shadow {
   uint64_t p = 0;
   uint64_t q = 0;
   uint64_t a = 0;    // the antilog
-  int32_t num = 0;   // of a rational constant
-  uint32_t den = 1;  // of a rational constant, or of a logarithm
+  int32_t num = 0;   // the numerator of a rational constant
+  uint32_t den = 1;  // the denominator of a rational constant, or of a logarithm
   uint32_t flags = 0;
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }

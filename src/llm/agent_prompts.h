@@ -14,7 +14,7 @@ struct KernelTask {
   std::string name;
   std::string direction = "forward";  // or "backward"
   std::string reference;              // PyTorch source
-  std::string function = "forward";   // that the file must define
+  std::string function = "forward";   // the function that the file must define
   std::string signature;              // its arguments and results in words, one a line
   std::string dtype;
 };

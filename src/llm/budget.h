@@ -9,7 +9,7 @@
 
 namespace kernelsmith::llm {
 
-// Of a million tokens, in whatever currency the user counts in.
+// The prices of a million tokens, in whatever currency the user counts in.
 struct Prices {
   double input = 0;
   double output = 0;
@@ -24,7 +24,7 @@ struct Spent {
   int64_t questions = 0;  // attempts counted, each of which is paid for
   int64_t input_tokens = 0;
   int64_t output_tokens = 0;
-  double cost = 0;  // of the tokens whose price is known
+  double cost = 0;  // the cost of the tokens whose price is known
 };
 
 class Budget {

@@ -27,7 +27,7 @@ struct ClientOptions {
   // More than any model writes; a server that never ends must not fill the memory.
   size_t max_answer_bytes = size_t{16} << 20;
   std::optional<Prices> prices;
-  uint64_t seed = 1;  // of the random part of waits
+  uint64_t seed = 1;  // the seed of the random part of waits
 };
 
 class Client : public LanguageModel {
@@ -66,7 +66,7 @@ class Client : public LanguageModel {
   std::shared_ptr<HttpTransport> transport_;
   Clock& clock_;
   std::shared_ptr<Budget> budget_;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // guards the two below
   Clock::Duration next_turn_{0};
   Rng rng_;
 };

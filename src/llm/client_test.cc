@@ -238,7 +238,7 @@ TEST_P(ClientTest, KeepsToTheRateLimit) {
 }
 
 TEST_P(ClientTest, HidesAKeyThatTheModelRepeats) {
-  std::string streamed;  // in pieces that are shorter than the key
+  std::string streamed;  // The text comes in pieces that are shorter than the key.
   const Result<Answer> answer =
       Ask(R"([{"text": "your key is", "echo_key": true}])",
           {.max_output_tokens = 100,

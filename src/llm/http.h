@@ -24,7 +24,7 @@ struct HttpRequest {
   Secret key;  // empty: no such header
   std::string body;
   std::chrono::milliseconds connect_timeout{10'000};
-  std::chrono::milliseconds idle_timeout{120'000};  // without a byte
+  std::chrono::milliseconds idle_timeout{120'000};  // the longest time without a byte
   std::chrono::milliseconds total_timeout{600'000};
   std::stop_token stop;
 };
@@ -41,11 +41,11 @@ struct HttpOutcome {
     kCancelled,
     kTimeout,     // connect, idle or total
     kConnection,  // refused, reset, closed before the end
-    kRefused,     // by `on_body`
+    kRefused,     // `on_body` refused to go on
     kBadAddress,  // a URL that no retry makes better, or a certificate nobody trusts
   };
   End end = End::kComplete;
-  std::string reason;  // of any other end than kComplete
+  std::string reason;  // why it did not end with kComplete
   HttpHead head;       // status 0: none came
 };
 
@@ -59,7 +59,7 @@ class HttpTransport {
       const std::function<bool(const HttpHead&, std::string_view)>& on_body) = 0;
 };
 
-// By libcurl. Safe to use from several threads.
+// The transport by libcurl. It is safe to use from several threads.
 std::unique_ptr<HttpTransport> MakeCurlTransport();
 
 }  // namespace kernelsmith::llm

@@ -112,7 +112,7 @@ End EndOf(CURLcode code) {
 
 // TLS may write to a connection that the server has closed. That must be an error of the transfer
 // and not a SIGPIPE, by which programs whose output nobody reads end; with CURLOPT_NOSIGNAL libcurl
-// leaves it to us. Of this thread only, so that the others keep what they asked for.
+// leaves it to us. It is blocked in this thread only, so that the others keep what they asked for.
 class NoBrokenPipeSignal {
  public:
   NoBrokenPipeSignal() {
@@ -170,7 +170,7 @@ class CurlTransport : public HttpTransport {
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);  // threads
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);  // because there are several threads
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                      static_cast<long>(request.connect_timeout.count()));
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout.count()));

@@ -33,7 +33,7 @@ using Conversation = std::vector<Message>;
 enum class StopReason {
   kEnd,      // the model was done
   kLength,   // cut by max_output_tokens or the model's own limit
-  kRefused,  // by the model or the server's filter
+  kRefused,  // the model or the server's filter refused to answer
   kOther,
 };
 const char* Name(StopReason reason);

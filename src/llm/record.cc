@@ -93,7 +93,7 @@ Result<std::unique_ptr<LanguageModel>> ReplayModel::Open(const FileSystem& files
   for (size_t at = 0; at < text.size();) {
     ++number;
     const size_t end = text.find('\n', at);
-    // The last line without its end is of a run that was killed.
+    // A last line without its end comes from a run that was killed.
     if (end == std::string::npos) break;
     const std::string line = text.substr(at, end - at);
     at = end + 1;

@@ -38,8 +38,8 @@ struct SoftOptions {
   AskOptions ask;
 };
 
-// An error is of the model's server or budget; an answer that is no judgement is an opinion without
-// score.
+// An error comes from the model's server or budget; an answer that is no judgement is an opinion
+// without score.
 Result<SoftVerdict> AskSoftVerifiers(LanguageModel& model, const Prompts& prompts,
                                      const SoftTask& task, const std::string& code,
                                      const SoftOptions& options);

@@ -8,7 +8,7 @@
 namespace kernelsmith::llm {
 
 struct ServerEvent {
-  std::string name;  // of the `event` field; empty: none
+  std::string name;  // the `event` field; empty: none
   std::string data;
 };
 

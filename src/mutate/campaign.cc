@@ -230,7 +230,7 @@ class Campaign {
   const Clock& clock_;
   Progress& progress_;
   std::vector<Job> jobs_;
-  std::map<std::string, Judged> earlier_;  // by key
+  std::map<std::string, Judged> earlier_;  // verdicts of earlier runs by key
   std::mutex mutex_;
   size_t done_ = 0;
   std::optional<Error> failure_;

@@ -27,12 +27,12 @@ struct CampaignOptions {
   std::filesystem::path output;  // results.jsonl and the mutants
   size_t per_kernel = 16;        // mutants; 0: all
   std::vector<std::string> operators;
-  uint64_t seed = 1;  // of the choice, and of the data of every verification
+  uint64_t seed = 1;  // decides the choice, and the data of every verification
   int jobs = 1;       // verifications at a time
-  std::chrono::milliseconds timeout{300'000};  // of one verification
+  std::chrono::milliseconds timeout{300'000};  // the limit of one verification
   std::chrono::seconds limit{0};               // no new verification after this; 0: none
   std::vector<std::string> verifier;           // the program and its first words: {"kernelsmith"}
-  std::vector<std::string> verifier_options;   // for each verification
+  std::vector<std::string> verifier_options;   // options of each verification
   std::vector<OutsideVerifier> outside;
 };
 

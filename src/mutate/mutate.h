@@ -14,7 +14,7 @@
 namespace kernelsmith::mutate {
 
 struct Edit {
-  size_t begin = 0;  // in the text
+  size_t begin = 0;  // a position in the text
   size_t end = 0;
   std::string replacement;
 };
@@ -23,7 +23,7 @@ struct Mutation {
   std::string operator_name;  // drop_barrier, lost_term ...
   int line = 0;
   int column = 0;
-  std::vector<Edit> edits;  // in order, apart from each other
+  std::vector<Edit> edits;  // in order; they do not touch each other
   // In a function of the device, the whole difference shows in the PTX: equal PTX, equal kernel.
   // Elsewhere (grid, arguments, zeroing) equal PTX says nothing.
   bool device = true;

@@ -30,7 +30,7 @@ void FlippedSign(const Source& source, Sites& sites) {
   ForDeviceTokens(source, [&](size_t i, const Function&) {
     if (source.Is(i, "+=")) sites.Replace(i, "-=");
     if (source.Is(i, "-=")) sites.Replace(i, "+=");
-    // A minus in front.
+    // Puts a minus in front.
     if (source.Is(i, "-") && !source.IsBinary(i)) sites.Replace(i, " ");
   });
 }

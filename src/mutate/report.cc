@@ -54,7 +54,7 @@ std::string Row(const std::string& name, const Matrix& m) {
                      m.right_passed, m.right_other, Percent(m.Recall()), Percent(m.Precision()));
 }
 
-// Of all wrong kernels that were refuted, those that this stage refuted.
+// The share of this stage among all wrong kernels that were refuted.
 std::optional<double> ShareOf(const Summary& summary, const Summary::Stage& stage) {
   if (summary.verifier.wrong_refuted == 0) return std::nullopt;
   return static_cast<double>(stage.matrix.wrong_refuted) /

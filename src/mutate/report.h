@@ -22,7 +22,7 @@ struct Judged {
   // verified, refuted, inconclusive, unsupported; for mutants also identical (the same PTX),
   // uncompilable, and error (no verdict: a crash or a time limit).
   std::string outcome;
-  std::string stage;   // that ended it; empty: none did
+  std::string stage;   // the stage that ended it; empty: none did
   std::string reason;  // the first finding
   // Stages in order: name and passed, refuted, inconclusive ...; empty where the verifier does not
   // tell.
@@ -46,9 +46,9 @@ struct Matrix {
   uint64_t wrong_refuted = 0, wrong_passed = 0, wrong_other = 0;
   uint64_t right_refuted = 0, right_passed = 0, right_other = 0;
 
-  // Of the wrong ones, how many were refuted.
+  // The share of the wrong ones that were refuted.
   std::optional<double> Recall() const;
-  // Of the refuted ones, how many are wrong.
+  // The share of the refuted ones that are wrong.
   std::optional<double> Precision() const;
 };
 
@@ -60,7 +60,7 @@ struct Summary {
   Matrix verifier;          // without the equivalent ones
   struct Stage {
     std::string name;
-    Matrix matrix;  // of those that came this far
+    Matrix matrix;  // the matrix of those that came this far
   };
   std::vector<Stage> stages;
   std::map<std::string, Matrix> outside;
@@ -74,9 +74,10 @@ struct Summary {
   std::vector<Judged> not_passed;                        // right kernels that were not verified
   double median_verified = 0, median_refuted = 0;        // seconds to a verdict
   double processor_verified = 0, processor_refuted = 0;  // the same of processor time
-  double seconds = 0;                                    // of all verdicts
-  uint64_t verdicts = 0;                                 // that took them
-  uint64_t algebra_equal = 0, algebra_asked = 0;         // right kernels: proved equal, of all
+  double seconds = 0;                                    // the time of all verdicts
+  uint64_t verdicts = 0;                                 // the number of verdicts in that time
+  // Right kernels that the algebra proved equal, and all that it was asked about.
+  uint64_t algebra_equal = 0, algebra_asked = 0;
 };
 
 // `reasons` by "kernel mutant": corpus.h.

@@ -74,7 +74,7 @@ TEST(Report, TellsSharesThroughputAndWhatTheAlgebraProves) {
                              Make("a/b", "x-3-1", "refuted"), Make("a/b", "x-4-1", "verified")};
   all[0].algebra = "equal";
   all[1].algebra = "inconclusive";
-  all[5].algebra = "equal";  // of a mutant: does not count
+  all[5].algebra = "equal";  // This is a mutant's, so it does not count.
   all[2].stages = {{"checkers", "refuted"}};
   all[3].stages = {{"checkers", "passed"}, {"numbers", "refuted"}};
   all[4].stages = {{"checkers", "passed"}, {"numbers", "refuted"}};

@@ -14,15 +14,15 @@ enum class TokenKind { kIdentifier, kNumber, kText, kPunctuation, kDirective };
 
 struct Token {
   TokenKind kind = TokenKind::kPunctuation;
-  size_t begin = 0;  // in the text
+  size_t begin = 0;  // a position in the text
   size_t end = 0;
   int line = 1;
   int column = 1;
 };
 
-struct Range {  // of tokens
+struct Range {  // a range of tokens
   size_t begin = 0;
-  size_t end = 0;  // one past
+  size_t end = 0;  // one past the last
   bool empty() const { return begin >= end; }
 };
 

@@ -10,7 +10,8 @@ namespace {
 // are all the same.
 constexpr double kFar = 0.7;
 constexpr double kHopeless = 3;
-// Samples of nothing that each value is thought to have: few of them prove little.
+// Each value is thought to have so many samples without an effect, so that few real ones prove
+// little.
 constexpr double kPrior = 0.3;
 constexpr int kRounds = 12;
 // A trend goes on beyond the values that were seen, but not for ever.

@@ -30,7 +30,7 @@ class GeneModel {
  private:
   struct Effect {
     double added = 0;   // drawn towards 0 where the samples weigh little
-    double weight = 0;  // of the samples with this value
+    double weight = 0;  // the weight of the samples with this value
   };
   using Effects = std::map<int64_t, Effect>;
   static double ByNeighbours(const codegen::Gene& gene, const Effects& effects, int64_t value);

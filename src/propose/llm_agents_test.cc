@@ -187,7 +187,7 @@ TEST_F(Proposing, ShowsParentsLimitsAndFailures) {
               HasSubstr("2.00 us (estimated for h100). Limited by: Rows 1.50 us, DRAM: 12 MiB; "
                         "fill 0.25 us"));
   EXPECT_THAT(asked, HasSubstr("tried tiles: refuted at quick: race: shared memory"));
-  EXPECT_THAT(asked, HasSubstr("DRAM 33"));  // of the H100
+  EXPECT_THAT(asked, HasSubstr("DRAM 33"));  // the H100's
   EXPECT_THAT(proposal.source, HasSubstr("better"));
   EXPECT_EQ(proposal.tokens_out, 5);
   EXPECT_NEAR(proposal.dollars, 0.25, 1e-12);

@@ -12,7 +12,7 @@
 namespace kernelsmith {
 
 struct LlmProposerOptions {
-  int questions = 2;  // for one file, where an answer holds none
+  int questions = 2;  // questions for one file, where an answer holds none
   int hints = 4;      // ideas that a question has, drawn at random
   llm::AskOptions ask;
 };

@@ -10,16 +10,16 @@
 namespace kernelsmith {
 
 struct FileAnswer {
-  llm::ExtractedCode extracted;  // of the last answer
-  std::string prompt;            // of the last question, as one text
+  llm::ExtractedCode extracted;  // the code of the last answer
+  std::string prompt;            // the last question, as one text
   std::string answer;
   int questions = 0;
-  int64_t tokens_in = 0;  // of all of them
+  int64_t tokens_in = 0;  // tokens of all questions
   int64_t tokens_out = 0;
   double cost = 0;  // as far as prices are known
 };
 
-// How often each kind of answer came; of several threads.
+// How often each kind of answer came; several threads may count.
 class AnswerCounts {
  public:
   void Add(llm::Extraction outcome) {
@@ -36,8 +36,9 @@ class AnswerCounts {
   llm::ExtractionTally tally_;
 };
 
-// At most `questions` until a file comes that defines `function`. An error is of the model's server
-// or budget, and only of the first question: what was paid for is not thrown away.
+// Asks at most `questions` times, until a file comes that defines `function`. An error comes from
+// the model's server or budget, and only for the first question: what was paid for is not thrown
+// away.
 Result<FileAnswer> AskForFile(llm::LanguageModel& model, const llm::Prompts& prompts,
                               const llm::Conversation& conversation, const std::string& function,
                               const llm::AskOptions& options, int questions, AnswerCounts& counts);

@@ -16,7 +16,7 @@ namespace kernelsmith {
 
 struct TranslateAgentOptions {
   int attempts = 6;   // files that are judged
-  int questions = 2;  // for one file, where an answer holds none
+  int questions = 2;  // questions for one file, where an answer holds none
   llm::AskOptions ask;
 };
 

@@ -35,7 +35,7 @@ constexpr double kUnplacedWeight = 0.5;
 // always, or what the model is wrong about would stay untried.
 constexpr size_t kEnoughTimed = 6;
 constexpr int kChildren = 24;
-constexpr int kDrawn = 24;  // of which a guided random proposal takes one
+constexpr int kDrawn = 24;  // how many are drawn; a guided random proposal takes one of them
 constexpr double kUnguided = 0.2;
 
 bool HasGenes(const ArchivedCandidate& candidate) {
@@ -64,7 +64,7 @@ bool IsKernel(const std::string& step, const std::string& kernel) {
          step.find(fmt::format("{}{}E", kernel.size(), kernel)) != std::string::npos;
 }
 
-// Share of the parent's time in the gene's kernel.
+// The share of the parent's time that the gene's kernel takes.
 double Weight(const Gene& gene, const ArchivedCandidate& parent) {
   if (gene.kernel.empty() || !parent.limits.is_array()) return kUnplacedWeight;
   double share = 0;

@@ -19,7 +19,7 @@ struct ScheduleSpace {
   std::function<std::vector<codegen::Gene>(const codegen::Schedule&)> genes;
   std::function<Result<std::string>(const codegen::Schedule&)> emit;
 };
-// Of a model, which must outlive it.
+// The schedules of a model, which must outlive the space.
 ScheduleSpace SpaceOf(const codegen::Model& model);
 
 // The schedule with a value for every gene that it has, and for no other.
@@ -31,8 +31,8 @@ codegen::Schedule ScheduleOf(const ScheduleSpace& space, const ArchivedCandidate
 // "threads 256 -> 128, items 1 -> 4": what differs, in the order of names.
 std::string Difference(const codegen::Schedule& before, const codegen::Schedule& after);
 
-// Every gene drawn uniformly; no parents. Guided: of several such schedules the most promising by
-// the times known so far, as soon as there are some.
+// Draws every gene uniformly, without parents. If guided, it proposes of several such schedules the
+// most promising by the times known so far, as soon as there are some.
 class RandomScheduleProposer : public Proposer {
  public:
   explicit RandomScheduleProposer(ScheduleSpace space, bool guided = false)
@@ -47,7 +47,7 @@ class RandomScheduleProposer : public Proposer {
   bool guided_ = false;
 };
 
-// One or a few genes of the parent changed, rather to a neighbouring value than to any, and rather
+// Changes one or a few genes of the parent, rather to a neighbouring value than to any, and rather
 // those of kernels that take long. Of two parents each kernel's genes come from one of them. Of
 // several such children the one is taken that is the most promising by the times known so far.
 class MutateScheduleProposer : public Proposer {

@@ -38,7 +38,7 @@ std::optional<Fragment> MmaFragment(const Mnemonic& mma, Matrix matrix) {
   // m8n8k4 with f16 is four products at once, one for each quarter of the warp.
   const bool quarters = mma.shape == MatrixShape{8, 8, 4} && mma.types[1] == Type::kF16;
   int elements = Elements(mma.shape, matrix);
-  // Of a sparse A every other element is kept.
+  // A sparse A keeps every other element.
   if (sparse && matrix == Matrix::kA) elements /= 2;
   return Spread(elements, type, quarters ? 4 : 1);
 }

@@ -13,7 +13,8 @@ struct Fragment {
   int bits = 32;
 };
 
-// Of operand `index`; nothing if the operand is no matrix, or the table leaves it open.
+// The fragment of operand `index`; nothing if the operand is no matrix, or the table leaves it
+// open.
 std::optional<Fragment> FragmentOf(const Mnemonic& mnemonic, size_t index);
 
 }  // namespace kernelsmith::ptx

@@ -31,7 +31,7 @@ enum class OperandRole : uint8_t {
   kPredicate,  // a predicate register
   kConstant,
   kAddress,
-  kVector,  // of any length, or one register
+  kVector,  // a vector of any length, or one register
   kLabel,
   kTargetList,
   kSymbol,  // variable, function or label
@@ -67,7 +67,7 @@ struct InstructionForm {
 struct InstructionEntry {
   Opcode opcode = Opcode::kAdd;
   std::string_view name;
-  bool supported = false;  // by the virtual GPU
+  bool supported = false;  // whether the virtual GPU runs it
   std::vector<InstructionForm> forms;
 };
 

@@ -16,10 +16,10 @@ struct OperandRule {
   bool negatable = false;
   bool has_second = false;
   bool second_optional = false;
-  int vector_width = 1;  // of a<vec>
+  int vector_width = 1;  // the length of a<vec>
   bool any_type = false;
   Type type = Type::kNone;  // kNone as well: anything
-  int bits = 0;             // of a register; twice the type's for `wide`
+  int bits = 0;             // the width of a register; twice the type's for `wide`
   bool wider = false;       // a larger register will do
 };
 

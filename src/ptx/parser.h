@@ -47,9 +47,9 @@ class Parser {
   bool FailExpected(std::string_view expected);
   // What the current token is, for "found ...".
   std::string Found() const;
-  // After an error in a body: to behind the next ';', or in front of the block's '}'.
+  // After an error in a body: skips to behind the next ';', or to the block's '}'.
   void SkipStatement();
-  // After an error outside of functions: to behind the next ';' or '{ ... }'.
+  // After an error outside of functions: skips to behind the next ';' or '{ ... }'.
   void SkipItem();
 
   // parse_module.cc

@@ -268,7 +268,8 @@ class Resolver {
   Reporter& reporter_;
   std::unordered_map<std::string_view, Symbol> globals_;
   std::vector<Scope> scopes_;
-  std::vector<std::vector<Statement>> forward_names_;  // by block, in the order of their '{'
+  // One entry a block, in the order of their '{'.
+  std::vector<std::vector<Statement>> forward_names_;
 };
 
 }  // namespace

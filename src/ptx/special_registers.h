@@ -9,7 +9,7 @@ namespace kernelsmith::ptx {
 
 struct SpecialRegister {
   std::string_view name;        // "%tid"
-  Type type = Type::kNone;      // of one component; as bits
+  Type type = Type::kNone;      // the type of one component, as bits
   std::string_view components;  // "xyzw", or empty for a scalar
 };
 

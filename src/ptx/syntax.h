@@ -170,7 +170,7 @@ struct Mnemonic {
   std::vector<Space> spaces;  // cp.async.bulk.shared::cluster.global has two
   Rounding rounding = Rounding::kNone;
   Comparison comparison = Comparison::kNone;
-  BoolOp bool_op = BoolOp::kNone;  // of setp and set
+  BoolOp bool_op = BoolOp::kNone;  // the boolean operation of setp and set
   Scope scope = Scope::kNone;
   Semantics semantics = Semantics::kNone;
   CacheOp cache_op = CacheOp::kNone;
@@ -235,7 +235,7 @@ struct Operand {
 
 struct Guard {
   bool negated = false;  // @!p
-  std::string name;      // of the predicate register; empty: always
+  std::string name;      // the predicate register; empty: the instruction always runs
   Symbol symbol;
   explicit operator bool() const { return !name.empty(); }
 };

@@ -226,7 +226,7 @@ class Validator {
   InstructionRefusal* refusal_;  // of the first mismatch
   Architecture architecture_;
   const Function* function_ = nullptr;      // the one at hand
-  std::optional<OperandChecker> operands_;  // of that function
+  std::optional<OperandChecker> operands_;  // checks the operands of that function
   OperandRulesCache rules_;
 };
 

@@ -30,7 +30,7 @@ struct OptimizePage {
   uint64_t seed = 0;
   double eager_seconds = 0;
   double floor_seconds = 0;
-  std::vector<ArchivedCandidate> candidates;  // by number
+  std::vector<ArchivedCandidate> candidates;  // in the order of their numbers
   int64_t first = 0;                          // numbers
   int64_t best = 0;
   std::vector<int64_t> lineage;  // numbers of the best's ancestors and its own

@@ -159,7 +159,7 @@ Result<pid_t> Spawn(const ProcessRequest& request, const Wiring& wiring) {
     ::execvpe(argv[0], argv.data(), envp.data());
     fail();
   }
-  ::setpgid(pid, pid);  // in both, so that neither has to wait for the other
+  ::setpgid(pid, pid);  // Both do this, so that neither has to wait for the other.
   failure.write.Close();
   int error = 0;
   ssize_t count;

@@ -23,7 +23,7 @@ struct ProcessRequest {
   std::filesystem::path directory;         // empty: ours
   std::string input;                       // goes to standard input, then end of file
   std::chrono::milliseconds timeout{600'000};
-  size_t max_output = size_t{64} << 20;  // of each stream; the rest is read and dropped
+  size_t max_output = size_t{64} << 20;  // bytes of each stream; the rest is read and dropped
 };
 
 struct ProcessResult {

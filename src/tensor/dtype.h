@@ -30,11 +30,11 @@ std::optional<DType> ParseSafetensorsName(std::string_view name);
 int64_t SizeOf(DType dtype);
 bool IsFloat(DType dtype);
 inline bool IsInteger(DType dtype) { return !IsFloat(dtype) && dtype != DType::kBool; }
-// Of a float type.
+// The precision of a float type.
 Precision PrecisionOf(DType dtype);
 
 float HalfToFloat(uint16_t bits);
-uint16_t FloatToHalf(float value);  // to nearest, ties to even
+uint16_t FloatToHalf(float value);  // Rounds to nearest, ties to even.
 float BfloatToFloat(uint16_t bits);
 uint16_t FloatToBfloat(float value);
 

@@ -235,7 +235,7 @@ template <typename T>
 Tensor<T> PadConstant(const Tensor<T>& x, const std::vector<int64_t>& pads, const T& value) {
   Require(pads.size() % 2 == 0 && pads.size() / 2 <= x.shape.size(), "paddings that do not fit");
   Shape shape = x.shape;
-  View inside = WholeView(x.shape);  // of x: what remains
+  View inside = WholeView(x.shape);  // the part of x that remains
   Shape starts(shape.size(), 0);     // where it goes
   for (size_t i = 0; i < pads.size() / 2; ++i) {
     const size_t dim = shape.size() - 1 - i;

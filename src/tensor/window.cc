@@ -478,7 +478,8 @@ Tensor<T> MaxPoolBackward(const Tensor<T>& gradient, const Shape& input_shape, i
     const double index = Float(indices[i]);
     Require(index >= 0 && index < static_cast<double>(in_count), "an index out of range");
     T& target = result[i / out_count * in_count + static_cast<int64_t>(index)];
-    target = target + Select(indices[i], gradient[i], gradient[i]);  // with the choice's near tie
+    // Select keeps the near tie of the choice.
+    target = target + Select(indices[i], gradient[i], gradient[i]);
   }
   return result;
 }

@@ -56,7 +56,7 @@ std::string Function(const Model& forward, const Model& backward) {
   text += fmt::format("        results = _backward({})\n", call);
   if (backward.signature.results.size() == 1) text += "        results = [results]\n";
   text += "        found = [None] * len(given)\n";
-  std::vector<std::pair<size_t, size_t>> places;  // of an argument, and its gradient
+  std::vector<std::pair<size_t, size_t>> places;  // the places of an argument and of its gradient
   for (size_t i = 0; i < backward.signature.results.size(); ++i) {
     const std::string name = backward.signature.results[i].substr(9);  // gradient.
     for (size_t k = 0; k < given.size(); ++k) {

@@ -43,15 +43,15 @@ void AddReduced(TaskStore& tasks, const Task& task, const TranslateOptions& opti
   }
 }
 
-// The first configuration with other values for its float arguments, as far as its author made them
-// arguments: what follows them is told from what is constant. Nothing where there are none.
+// The first configuration with other values for its float arguments, so that numbers that follow
+// from them can be told from constants. Nothing where it has no float arguments.
 std::optional<TaskConfiguration> Probe(const TaskConfiguration& first,
                                        const std::vector<TaskArgument>& arguments, double factor) {
   TaskConfiguration probe = first;
   bool changed = false;
   for (const TaskArgument& argument : arguments) {
     if (argument.kind != TaskArgument::Kind::kFloat) continue;
-    factor -= 0.013;  // each its own
+    factor -= 0.013;  // Each argument gets a factor of its own.
     probe.values["input"][argument.name] = argument.number * factor;
     changed = true;
   }
