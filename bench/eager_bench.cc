@@ -92,7 +92,7 @@ std::vector<double> Ranks(const std::vector<double>& values) {
   return ranks;
 }
 
-// Spearman's.
+// Spearman's rank correlation.
 double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b) {
   const std::vector<double> x = Ranks(a);
   const std::vector<double> y = Ranks(b);
@@ -121,7 +121,7 @@ Quality Report(const char* title, const std::vector<Task>& tasks, const EagerPar
   std::vector<double> estimated;
   std::vector<double> measured;
   std::vector<double> errors;
-  std::map<std::string_view, std::vector<double>> bias;  // by the class that takes longest
+  std::map<std::string_view, std::vector<double>> bias;  // the bias by the class that takes longest
   for (const Task& task : tasks) {
     const EagerEstimate estimate = EstimateEager(task.operators, DefaultGpuModel(), p);
     estimated.push_back(estimate.seconds);

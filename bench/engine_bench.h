@@ -40,7 +40,7 @@ struct Problem {
   size_t outputs = 0;
   std::vector<double> expected;
   double tolerance = 0;  // relative to 1 + |expected|
-  double bytes = 0;      // that must move, for GB/s
+  double bytes = 0;      // bytes that must move, for GB/s
   double flops = 0;      // 0: bandwidth is the figure
 };
 

@@ -15,13 +15,13 @@ struct KernelArguments {
   int32_t m, n;
 };
 
-// Of a kernel on a virtual GPU.
+// The launch of a problem's kernel on a virtual GPU.
 vgpu::LaunchRequest LaunchOf(const Problem& problem, vgpu::LoadedModule& module,
                              const KernelArguments& arguments);
 
 struct Measuring {
   bool quick = false;
-  double seconds = 3;  // for one contender on one problem, about
+  double seconds = 3;  // about how long one contender runs one problem
   int threads = 2;
   std::string only;  // one kernel; empty: all
 
@@ -30,7 +30,7 @@ struct Measuring {
 };
 
 struct Times {
-  double first = 0;  // with compilation, if it compiles at the first run
+  double first = 0;  // the first run, with compilation if it compiles then
   double best = 0;
 };
 

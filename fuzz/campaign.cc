@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 // needs up to ten for the largest when lanes that part are compiled thoroughly.
 constexpr rlim_t kHangs = 60;
 constexpr rlim_t kHangsWhileShrinking = 20;
-// Of wall time, for one that waits; the machine may be busy with other things.
+// The same in wall time, for one that waits; the machine may be busy with other things.
 constexpr auto kWaits = std::chrono::seconds(900);
 constexpr double kShrinkSeconds = 90;
 constexpr size_t kMostText = 4000;

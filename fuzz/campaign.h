@@ -16,7 +16,7 @@ namespace kernelsmith::fuzz {
 struct CampaignOptions {
   uint64_t seed = 1;
   double seconds = 60;
-  uint64_t kernels = ~uint64_t{0};  // at most so many
+  uint64_t kernels = ~uint64_t{0};  // the most kernels to make
   int shapes = 2;                   // block shapes of each kernel
   uint64_t most_findings = 10;
   std::optional<Breakage> breakage;
@@ -31,9 +31,9 @@ struct Finding {
 struct CampaignResult {
   uint64_t kernels = 0;
   uint64_t launches = 0;
-  uint64_t compiled = 0;  // of the launches
+  uint64_t compiled = 0;  // launches that ran as compiled code
   uint64_t faulted = 0;
-  uint64_t lane_instructions = 0;  // of the interpreter
+  uint64_t lane_instructions = 0;  // lane instructions of the interpreter
   double compile_ms = 0;
   double seconds = 0;
   double processor_seconds = 0;

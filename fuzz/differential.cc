@@ -113,7 +113,7 @@ Result<Comparison> Differential::Compare(const Program& program) {
     KS_TRY(const Outcome expected, Run(*module, program, output, vgpu::Engine::kInterpreter, 1));
     comparison.lane_instructions = expected.result.statistics.lane_instructions;
     comparison.faulted = expected.result.fault.has_value();
-    // Once on one thread, and where blocks may run at the same time, so again.
+    // Runs once on one thread and, where blocks may run at the same time, again on several.
     for (const uint32_t threads : {1u, 2u}) {
       // After a fault other blocks may have come further than they did in order.
       if (threads > 1 && (program.grid.Count() == 1 || comparison.faulted)) break;

@@ -23,7 +23,7 @@ struct Scope {
   bool together = true;  // all lanes that have not exited are here at the same time
   std::string leave;     // label behind the innermost loop, and of its end
   std::string next;
-  std::vector<std::string> counters;  // of uniform loops around, all below 4
+  std::vector<std::string> counters;  // counters of the uniform loops around, all below 4
 };
 
 class Generator {
@@ -252,7 +252,7 @@ class Generator {
     }
   }
 
-  // From the input, by thread or the same for all.
+  // Takes a value from the input, by thread or the same for all.
   void Load(int unit, const std::string& name, const std::string& type, int bytes) {
     if (OneIn(3)) {
       Emit(unit, fmt::format("ld.global.{} {}, [in+{}];", type, name,
@@ -517,7 +517,7 @@ class Generator {
         address = "[%x4]";
       }
     } else {
-      // Of the thread's own bytes: nothing orders warps before the next barrier.
+      // Only the thread's own bytes: nothing orders warps before the next barrier.
       space = ".shared";
       address = fmt::format("[%i7+{}]", 8 * Below(4));
     }

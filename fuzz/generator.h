@@ -13,7 +13,7 @@ struct GeneratorOptions {
   int statements = 20;
 };
 
-// The same seed, the same kernel. Grid and block are those of shape 0.
+// The same seed gives the same kernel. Grid and block are those of shape 0.
 Program Generate(uint64_t seed, const GeneratorOptions& options = {});
 
 // How a kernel is launched: `which` of them the seed chooses.

@@ -15,7 +15,7 @@ struct PatternGroup {
 };
 
 const std::vector<PatternGroup>& Arithmetic();
-// Of all lanes of a warp that are together; $M is their mask.
+// Instructions of all lanes of a warp that are together; $M is their mask.
 const std::vector<std::string_view>& WarpPatterns();
 
 }  // namespace kernelsmith::fuzz

@@ -13,7 +13,7 @@ constexpr std::string_view kSlot = "<slot ";
 
 // Where the parts of the output are.
 struct Layout {
-  std::map<int, uint64_t> slots;  // by number in the lines
+  std::map<int, uint64_t> slots;  // the slots by their number in the lines
   uint64_t private_base = 0;
   uint64_t slot_base = 0;
   uint64_t bytes = 0;

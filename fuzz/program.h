@@ -24,7 +24,7 @@ inline constexpr uint32_t kAtomicBytes = 256;
 inline constexpr uint32_t kPrivateBytes = 64;
 // Bytes of the module's variable `in`.
 inline constexpr uint32_t kInputBytes = 4608;
-inline constexpr uint32_t kMostThreads = 256;  // of a block
+inline constexpr uint32_t kMostThreads = 256;  // threads of a block
 
 struct Program {
   uint64_t seed = 0;

@@ -83,7 +83,7 @@ class Checking {
   // Who uses device memory: held while kernels are repeated, so that nobody begins to.
   std::mutex memory_mutex_;
   uint64_t users_ = 0;
-  uint64_t uses_ = 0;                         // ever begun
+  uint64_t uses_ = 0;                         // how many uses ever began
   std::map<std::string, int> repeated_;       // launches of a kernel that ran in several orders
   checkers::OrderChecker* orders_ = nullptr;  // the one in the list; null: it was not asked for
   bool finished_ = false;

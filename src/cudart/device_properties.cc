@@ -32,7 +32,7 @@ cudaDeviceProp PropertiesOf(const GpuModel& model) {
   std::memset(&p, 0, sizeof(p));
   const size_t length = std::min(model.name.size(), sizeof(p.name) - 1);
   std::memcpy(p.name, model.name.data(), length);
-  // Ours alone, and the same in every run.
+  // An identifier that is ours alone, and the same in every run.
   std::memcpy(p.uuid.bytes, "kernelsmith\0", 12);
   p.uuid.bytes[12] = static_cast<char>(model.major);
   p.uuid.bytes[13] = static_cast<char>(model.minor);

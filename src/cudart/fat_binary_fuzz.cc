@@ -1,4 +1,4 @@
-// libFuzzer: any bytes as a fat binary.
+// libFuzzer gives any bytes as a fat binary.
 #include <cstdint>
 
 #include "cudart/fat_binary.h"

@@ -34,7 +34,8 @@ std::unique_ptr<Profiling> Profiling::FromEnvironment(const GpuModel& model,
   if (options.max_blocks == 0) options.max_instructions = 0;
   options.run_others = NumberOf("KERNELSMITH_PROFILE_WATCHED_ONLY", 0) == 0;
   options.seed = NumberOf("KERNELSMITH_PROFILE_SEED", options.seed);
-  // The PTX goes into a file beside the report: who reads that asks ptxas about registers.
+  // The PTX goes into a file beside the report: whoever reads the report asks ptxas about
+  // registers.
   options.on_module = [self = self.get(), base = std::string(path)](const ptx::Module& module) {
     const std::string file = base + "." + std::to_string(self->modules_++) + ".ptx";
     std::ofstream(file) << ptx::Print(module);

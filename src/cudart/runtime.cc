@@ -31,7 +31,7 @@ std::optional<long> NumberFromEnvironment(const char* name) {
   return value;
 }
 
-// In place of allocation flags, of which none is as high.
+// Stands in place of allocation flags, none of which is as high.
 constexpr unsigned int kGraphMemoryFlag = 1U << 31;
 
 // CUDA_VISIBLE_DEVICES hides devices from the first entry on that is not a device's number.

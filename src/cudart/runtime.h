@@ -238,7 +238,8 @@ class Runtime {
   uint64_t next_stream_id_ = 1;
   unsigned int device_flags_ = 0;
   std::map<int, size_t> limits_;
-  std::map<uint64_t, unsigned int> allocations_;  // start -> flags; of API calls, not of modules
+  // Flags of the program's allocations by their start; modules' own are not among them.
+  std::map<uint64_t, unsigned int> allocations_;
 
   std::mutex print_mutex_;
   std::string printed_;

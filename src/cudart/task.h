@@ -19,7 +19,7 @@ namespace kernelsmith::cudart {
 class Task {
  public:
   explicit Task(std::function<void()> body) : body_(std::move(body)) {}
-  uint64_t operation = 0;  // checkers' number of it; set before it is submitted
+  uint64_t operation = 0;  // the checkers' number of the task; set before it is submitted
 
  private:
   friend class Executor;
