@@ -1,10 +1,13 @@
 #include "archive/archive.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+#include <type_traits>
 
 #include "archive/database.h"
 #include "archive/schema.h"
@@ -22,11 +25,52 @@ constexpr std::array kVerdicts = {"verified",    "refuted",  "inconclusive",
 constexpr char kRunColumns[] =
     "id, task, direction, dtype, seed, options, budget, state, seconds, started_at, changed_at";
 
-constexpr char kCandidateColumns[] =
-    "candidate.id, run, number, task, direction, dtype, generation, island, proposer, note, genes, "
-    "source, source_sha256, ptx_hash, verdict, stage, reason, findings, counters, time_ns, "
-    "time_kind, gpu, limits, cell, prompt, answer, tokens_in, tokens_out, dollars, seconds, "
-    "created_at";
+// Calls visit(name, field) for every column of `candidate` that is written when one is added. A new
+// column is one line here, a section of schema.sql and a field of ArchivedCandidate.
+template <typename Candidate, typename Visit>
+void VisitColumns(Candidate& c, const Visit& visit) {
+  visit("run", c.run);
+  visit("number", c.number);
+  visit("task", c.task);
+  visit("direction", c.direction);
+  visit("dtype", c.dtype);
+  visit("generation", c.generation);
+  visit("island", c.island);
+  visit("proposer", c.proposer);
+  visit("note", c.note);
+  visit("genes", c.genes);
+  visit("source", c.source);
+  visit("source_sha256", c.source_sha256);
+  visit("ptx_hash", c.ptx_hash);
+  visit("verdict", c.verdict);
+  visit("stage", c.stage);
+  visit("reason", c.reason);
+  visit("findings", c.findings);
+  visit("counters", c.counters);
+  visit("time_ns", c.time_ns);
+  visit("time_kind", c.time_kind);
+  visit("gpu", c.gpu);
+  visit("limits", c.limits);
+  visit("cell", c.cell);
+  visit("prompt", c.prompt);
+  visit("answer", c.answer);
+  visit("tokens_in", c.tokens_in);
+  visit("tokens_out", c.tokens_out);
+  visit("dollars", c.dollars);
+  visit("seconds", c.seconds);
+}
+
+std::vector<std::string> WrittenColumns() {
+  std::vector<std::string> names;
+  ArchivedCandidate any;
+  VisitColumns(any, [&](const char* name, const auto&) { names.push_back(name); });
+  return names;
+}
+
+// What ReadCandidate() reads, in its order.
+std::string ReadColumns() {
+  return fmt::format("candidate.id, created_at, {}", fmt::join(WrittenColumns(), ", "));
+}
 
 // Texts of candidates and models need not be UTF-8.
 std::string Dump(const json& value) {
@@ -57,49 +101,40 @@ Result<ArchivedRun> ReadRun(const Statement& row) {
   return run;
 }
 
+// One column of a row into a field of its type.
+Status ReadField(const Statement& row, int column, const char*, int64_t, std::string& field) {
+  field = row.Text(column);
+  return {};
+}
+Status ReadField(const Statement& row, int column, const char*, int64_t, int64_t& field) {
+  field = row.Integer(column);
+  return {};
+}
+Status ReadField(const Statement& row, int column, const char*, int64_t, double& field) {
+  field = row.Real(column);
+  return {};
+}
+Status ReadField(const Statement& row, int column, const char* name, int64_t id, json& field) {
+  KS_TRY(field, Parse(row.Text(column), name, id));
+  return {};
+}
+template <typename T>
+Status ReadField(const Statement& row, int column, const char* name, int64_t id,
+                 std::optional<T>& field) {
+  if (row.Null(column)) return {};
+  return ReadField(row, column, name, id, field.emplace());
+}
+
 Result<ArchivedCandidate> ReadCandidate(const Statement& row) {
   ArchivedCandidate candidate;
-  int column = 0;
-  const auto text = [&] { return row.Text(column++); };
-  const auto integer = [&] { return row.Integer(column++); };
-  const auto real = [&] { return row.Real(column++); };
-  const auto optional_integer = [&]() -> std::optional<int64_t> {
-    const int at = column++;
-    if (row.Null(at)) return std::nullopt;
-    return row.Integer(at);
-  };
-  candidate.id = integer();
-  candidate.run = optional_integer();
-  candidate.number = optional_integer();
-  candidate.task = text();
-  candidate.direction = text();
-  candidate.dtype = text();
-  candidate.generation = integer();
-  candidate.island = integer();
-  candidate.proposer = text();
-  candidate.note = text();
-  KS_TRY(candidate.genes, Parse(text(), "genes", candidate.id));
-  candidate.source = text();
-  candidate.source_sha256 = text();
-  candidate.ptx_hash = text();
-  candidate.verdict = text();
-  candidate.stage = text();
-  candidate.reason = text();
-  KS_TRY(candidate.findings, Parse(text(), "findings", candidate.id));
-  KS_TRY(candidate.counters, Parse(text(), "counters", candidate.id));
-  if (!row.Null(column)) candidate.time_ns = row.Real(column);
-  ++column;
-  candidate.time_kind = text();
-  candidate.gpu = text();
-  KS_TRY(candidate.limits, Parse(text(), "limits", candidate.id));
-  candidate.cell = text();
-  candidate.prompt = text();
-  candidate.answer = text();
-  candidate.tokens_in = integer();
-  candidate.tokens_out = integer();
-  candidate.dollars = real();
-  candidate.seconds = real();
-  candidate.created_at = text();
+  candidate.id = row.Integer(0);
+  candidate.created_at = row.Text(1);
+  int column = 2;
+  Status status;
+  VisitColumns(candidate, [&](const char* name, auto& field) {
+    if (status.ok()) status = ReadField(row, column++, name, candidate.id, field);
+  });
+  KS_RETURN_IF_ERROR(status);
   return candidate;
 }
 
@@ -202,7 +237,9 @@ Result<std::vector<ArchivedRun>> Archive::Runs() const {
   }
 }
 
-Result<int64_t> Archive::Insert(const ArchivedCandidate& c) {
+Result<int64_t> Archive::Insert(const ArchivedCandidate& candidate) {
+  ArchivedCandidate c = candidate;
+  c.source_sha256 = Sha256(c.source);
   if (std::find(kVerdicts.begin(), kVerdicts.end(), c.verdict) == kVerdicts.end()) {
     return InvalidInput(fmt::format("unknown verdict '{}' of a candidate", c.verdict));
   }
@@ -219,19 +256,21 @@ Result<int64_t> Archive::Insert(const ArchivedCandidate& c) {
           *c.run, *c.number));
     }
   }
-  KS_TRY(
-      Statement insert,
-      database_->Prepare(
-          "INSERT INTO candidate (run, number, task, direction, dtype, generation, island, "
-          "proposer, note, genes, source, source_sha256, ptx_hash, verdict, stage, reason, "
-          "findings, counters, time_ns, time_kind, gpu, limits, cell, prompt, answer, tokens_in, "
-          "tokens_out, dollars, seconds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "?, ?, ?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-  insert.Bind(c.run, c.number, c.task, c.direction, c.dtype, c.generation, c.island, c.proposer,
-              c.note, Dump(c.genes), c.source, Sha256(c.source), c.ptx_hash, c.verdict, c.stage,
-              c.reason, Dump(c.findings), Dump(c.counters), c.time_ns, c.time_kind, c.gpu,
-              Dump(c.limits), c.cell, c.prompt, c.answer, c.tokens_in, c.tokens_out, c.dollars,
-              c.seconds);
+  std::vector<const char*> values;
+  VisitColumns(c, [&](std::string_view name, const auto&) {
+    // Without a time its kind is NULL, as the schema demands.
+    values.push_back(name == "time_kind" ? "nullif(?, '')" : "?");
+  });
+  KS_TRY(Statement insert, database_->Prepare(fmt::format("INSERT INTO candidate ({}) VALUES ({})",
+                                                          fmt::join(WrittenColumns(), ", "),
+                                                          fmt::join(values, ", "))));
+  VisitColumns(c, [&]<typename Field>(const char*, const Field& field) {
+    if constexpr (std::is_same_v<Field, json>) {
+      insert.Bind(Dump(field));
+    } else {
+      insert.Bind(field);
+    }
+  });
   KS_RETURN_IF_ERROR(insert.Run());
   const int64_t id = database_->LastRowId();
   KS_TRY(Statement parent,
@@ -280,8 +319,8 @@ Result<std::vector<ArchivedCandidate>> Archive::Read(Statement& statement) const
 }
 
 Result<ArchivedCandidate> Archive::Get(int64_t id) const {
-  KS_TRY(Statement select, database_->Prepare(fmt::format("SELECT {} FROM candidate WHERE id = ?",
-                                                          kCandidateColumns)));
+  KS_TRY(Statement select,
+         database_->Prepare(fmt::format("SELECT {} FROM candidate WHERE id = ?", ReadColumns())));
   select.Bind(id);
   KS_TRY(std::vector<ArchivedCandidate> found, Read(select));
   if (found.empty()) return InvalidInput(fmt::format("the archive has no candidate {}", id));
@@ -293,7 +332,7 @@ Result<std::vector<ArchivedCandidate>> Archive::List(const ArchiveFilter& filter
          database_->Prepare(fmt::format(
              "SELECT {} FROM candidate WHERE (?1 = '' OR task = ?1) AND (?2 = '' OR verdict = ?2) "
              "AND (?3 IS NULL OR run = ?3) ORDER BY {} LIMIT ?4",
-             kCandidateColumns, OrderOf(filter.order))));
+             ReadColumns(), OrderOf(filter.order))));
   select.Bind(filter.task, filter.verdict, filter.run, filter.limit);
   return Read(select);
 }
@@ -309,7 +348,7 @@ Result<std::vector<ArchivedCandidate>> Archive::Ancestors(int64_t id) const {
           "  UNION SELECT parent.parent, distance + 1 FROM parent JOIN line ON candidate = line.id)"
           " SELECT {} FROM candidate JOIN (SELECT id, min(distance) AS distance FROM line GROUP BY"
           " id) AS near ON near.id = candidate.id ORDER BY near.distance, candidate.id",
-          kCandidateColumns)));
+          ReadColumns())));
   select.Bind(id);
   return Read(select);
 }
@@ -333,41 +372,19 @@ json ToJson(const ArchivedRun& run) {
 }
 
 json ToJson(const ArchivedCandidate& c) {
-  const auto number = [](const std::optional<int64_t>& value) {
-    return value ? json(*value) : json();
-  };
-  json time;
-  if (c.time_ns) time = {{"ns", *c.time_ns}, {"kind", c.time_kind}, {"gpu", c.gpu}};
-  return {{"id", c.id},
-          {"run", number(c.run)},
-          {"number", number(c.number)},
-          {"task", c.task},
-          {"direction", c.direction},
-          {"dtype", c.dtype},
-          {"generation", c.generation},
-          {"island", c.island},
-          {"parents", c.parents},
-          {"proposer", c.proposer},
-          {"note", c.note},
-          {"genes", c.genes},
-          {"source", c.source},
-          {"source_sha256", c.source_sha256},
-          {"ptx_hash", c.ptx_hash},
-          {"verdict", c.verdict},
-          {"stage", c.stage},
-          {"reason", c.reason},
-          {"findings", c.findings},
-          {"counters", c.counters},
-          {"time", time},
-          {"limits", c.limits},
-          {"cell", c.cell},
-          {"prompt", c.prompt},
-          {"answer", c.answer},
-          {"tokens_in", c.tokens_in},
-          {"tokens_out", c.tokens_out},
-          {"dollars", c.dollars},
-          {"seconds", c.seconds},
-          {"created_at", c.created_at}};
+  json document = {{"id", c.id}, {"parents", c.parents}, {"created_at", c.created_at}};
+  VisitColumns(c, [&](const char* name, const auto& field) {
+    if constexpr (requires { field.has_value(); }) {
+      document[name] = field ? json(*field) : json();
+    } else {
+      document[name] = field;
+    }
+  });
+  // A time never stands without what it is and what it is for.
+  for (const char* part : {"time_ns", "time_kind", "gpu"}) document.erase(part);
+  document["time"] = json();
+  if (c.time_ns) document["time"] = {{"ns", *c.time_ns}, {"kind", c.time_kind}, {"gpu", c.gpu}};
+  return document;
 }
 
 }  // namespace kernelsmith
