@@ -107,9 +107,9 @@ std::vector<Finding> FindingsOf(const std::shared_ptr<const ptx::Module>& module
 }
 
 std::string Describe(const Finding& finding) {
-  return std::string(NameOf(finding.kind)) + " in line " +
-         std::to_string(finding.place.source.line) + " and " +
-         std::to_string(finding.other ? finding.other->source.line : 0) + ": " + finding.message;
+  return std::string(Name(finding.kind)) + " in line " + std::to_string(finding.place.source.line) +
+         " and " + std::to_string(finding.other ? finding.other->source.line : 0) + ": " +
+         finding.message;
 }
 
 class FaultyKernels : public ::testing::TestWithParam<const char*> {};
@@ -169,7 +169,7 @@ TEST_P(FaultyKernels, AreFoundAndTheirTwinsAreClean) {
     ++faulty;
     bool hit = false;
     for (const Finding& finding : findings) {
-      hit = hit || (NameOf(finding.kind) == test.kind &&
+      hit = hit || (Name(finding.kind) == test.kind &&
                     (finding.place.source.line == test.line ||
                      (finding.other && finding.other->source.line == test.line)));
     }

@@ -6,62 +6,6 @@
 
 namespace kernelsmith::checkers {
 
-const char* NameOf(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kOutOfBounds:
-      return "out_of_bounds";
-    case FindingKind::kMisaligned:
-      return "misaligned";
-    case FindingKind::kNull:
-      return "null";
-    case FindingKind::kUseAfterFree:
-      return "use_after_free";
-    case FindingKind::kDoubleFree:
-      return "double_free";
-    case FindingKind::kWriteToReadonly:
-      return "write_to_readonly";
-    case FindingKind::kUninitializedRead:
-      return "uninitialized_read";
-    case FindingKind::kRace:
-      return "race";
-    case FindingKind::kRaceSameValue:
-      return "race_same_value";
-    case FindingKind::kBarrierDivergence:
-      return "barrier_divergence";
-    case FindingKind::kShuffleMask:
-      return "shuffle_mask";
-    case FindingKind::kDeadlock:
-      return "deadlock";
-    case FindingKind::kLivelock:
-      return "livelock";
-    case FindingKind::kAsyncHazard:
-      return "async_hazard";
-    case FindingKind::kLeak:
-      return "leak";
-    case FindingKind::kLaunchError:
-      return "launch_error";
-    case FindingKind::kApiError:
-      return "api_error";
-    case FindingKind::kIndexOverflow:
-      return "index_overflow";
-    case FindingKind::kNondeterministic:
-      return "nondeterministic";
-  }
-  KS_UNREACHABLE();
-}
-
-Severity DefaultSeverity(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kRaceSameValue:
-    case FindingKind::kLeak:
-    case FindingKind::kNondeterministic:
-    case FindingKind::kIndexOverflow:
-      return Severity::kWarning;
-    default:
-      return Severity::kError;
-  }
-}
-
 const char* NameOf(Severity severity) {
   switch (severity) {
     case Severity::kError:

@@ -12,39 +12,13 @@
 #include <vector>
 
 #include "support/diagnostic.h"
+#include "support/finding_kind.h"
 #include "vgpu/fault.h"
 #include "vgpu/memory.h"
 #include "vgpu/observer.h"
 
 namespace kernelsmith::checkers {
 
-enum class FindingKind : uint8_t {
-  kOutOfBounds,
-  kMisaligned,
-  kNull,
-  kUseAfterFree,
-  kDoubleFree,
-  kWriteToReadonly,
-  kUninitializedRead,
-  kRace,
-  kRaceSameValue,
-  kBarrierDivergence,
-  kShuffleMask,
-  kDeadlock,
-  kLivelock,
-  kAsyncHazard,
-  kLeak,
-  kLaunchError,
-  kApiError,
-  kIndexOverflow,
-  kNondeterministic,
-};
-
-// "out_of_bounds", ...: the names of the JSON report.
-const char* NameOf(FindingKind kind);
-// What the kind is by itself; index_overflow is an error only with a consequence, which its checker
-// says.
-Severity DefaultSeverity(FindingKind kind);
 const char* NameOf(Severity severity);  // "error", "warning", "note"
 
 // Memory the address is in or near.

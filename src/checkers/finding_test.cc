@@ -58,8 +58,8 @@ TEST(FindingSink, AConsequenceMakesAWarningAnError) {
 }
 
 TEST(Finding, NamesAreThoseOfTheReport) {
-  EXPECT_STREQ(NameOf(FindingKind::kUninitializedRead), "uninitialized_read");
-  EXPECT_STREQ(NameOf(FindingKind::kWriteToReadonly), "write_to_readonly");
+  EXPECT_STREQ(Name(FindingKind::kUninitializedRead), "uninitialized_read");
+  EXPECT_STREQ(Name(FindingKind::kWriteToReadonly), "write_to_readonly");
   EXPECT_STREQ(NameOf(DefaultSeverity(FindingKind::kLeak)), "warning");
 }
 

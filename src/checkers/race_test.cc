@@ -38,7 +38,7 @@ class RaceTest : public ::testing::Test {
         << (result.ok() ? result->fault->message : result.error().Format());
     std::vector<std::string> found;
     for (const Finding& finding : sink.Findings()) {
-      found.push_back(std::string(NameOf(finding.kind)) + " " +
+      found.push_back(std::string(Name(finding.kind)) + " " +
                       std::to_string(finding.place.ptx.line - kFirstLine + 1) + "/" +
                       std::to_string(finding.other->ptx.line - kFirstLine + 1));
     }

@@ -63,7 +63,7 @@ Place UnpackPlace(const json& j) {
 
 json ToJson(const Finding& finding) {
   json j;
-  j["kind"] = NameOf(finding.kind);
+  j["kind"] = Name(finding.kind);
   j["severity"] = NameOf(finding.severity);
   j["space"] = finding.space == Space::kNone ? json(nullptr) : json(NameOf(finding.space));
   PlaceJson(finding.place, j);
@@ -123,8 +123,8 @@ json ReportSarif(const std::vector<Finding>& findings, std::string_view version)
   json results = json::array();
   std::set<std::string> kinds;
   for (const Finding& finding : findings) {
-    kinds.insert(NameOf(finding.kind));
-    json result{{"ruleId", NameOf(finding.kind)},
+    kinds.insert(Name(finding.kind));
+    json result{{"ruleId", Name(finding.kind)},
                 {"level", NameOf(finding.severity)},
                 {"message", {{"text", finding.message}}},
                 {"locations", json::array({SarifLocation(finding.place, "")})},
@@ -149,7 +149,7 @@ json ReportSarif(const std::vector<Finding>& findings, std::string_view version)
 }
 
 std::string EncodeFinding(const Finding& finding) {
-  json j{{"kind", static_cast<int>(finding.kind)},
+  json j{{"kind", Name(finding.kind)},
          {"sev", static_cast<int>(finding.severity)},
          {"space", static_cast<int>(finding.space)},
          {"place", Pack(finding.place)},
@@ -186,7 +186,9 @@ Result<std::vector<Finding>> DecodeReport(std::string_view text) {
     try {
       if (line.contains("finding")) {
         const json& j = line["finding"];
-        Finding f{.kind = static_cast<FindingKind>(j.at("kind").get<int>()),
+        const std::optional<FindingKind> kind = FindingKindOf(j.at("kind").get<std::string>());
+        if (!kind) return InvalidInput("the report of the checked run has an unknown finding");
+        Finding f{.kind = *kind,
                   .severity = static_cast<Severity>(j.at("sev").get<int>()),
                   .space = static_cast<Space>(j.at("space").get<int>()),
                   .place = UnpackPlace(j.at("place")),

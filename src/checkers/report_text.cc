@@ -29,8 +29,8 @@ class Writer {
     const char* color = f.severity == Severity::kError     ? "31"
                         : f.severity == Severity::kWarning ? "33"
                                                            : "36";
-    out_ += fmt::format("{}: {}: {}\n", Paint(color, NameOf(f.severity)),
-                        Paint("1", NameOf(f.kind)), f.message);
+    out_ += fmt::format("{}: {}: {}\n", Paint(color, NameOf(f.severity)), Paint("1", Name(f.kind)),
+                        f.message);
     Where(f.place, true);
     if (f.other) {
       out_ += fmt::format("  {}\n", f.other_message);

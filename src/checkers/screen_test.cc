@@ -211,7 +211,7 @@ Outcome RunKernel(const std::string& text, uint64_t seed, bool screening) {
   list.OnHostRead(buffers[1], kWords * 4, {});
   list.Finish();
   for (const Finding& finding : sink.Findings()) {
-    outcome.findings += std::string(NameOf(finding.kind)) + " line " +
+    outcome.findings += std::string(Name(finding.kind)) + " line " +
                         std::to_string(finding.place.ptx.line) + " count " +
                         std::to_string(finding.count) + ": " + finding.message + "\n";
   }

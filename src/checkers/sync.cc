@@ -369,7 +369,7 @@ class SyncChecker final : public Checker {
   void ReportFault(const vgpu::Fault& fault) {
     const bool deadlock = fault.kind == vgpu::FaultKind::kDeadlock;
     if (!deadlock && fault.kind != vgpu::FaultKind::kNoProgress) return;
-    Finding finding{.kind = deadlock ? FindingKind::kDeadlock : FindingKind::kLivelock,
+    Finding finding{.kind = FindingKindOf(fault.kind),
                     .place = {.kernel = fault.kernel,
                               .source = fault.source,
                               .ptx = fault.ptx,

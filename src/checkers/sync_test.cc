@@ -38,7 +38,7 @@ class SyncTest : public ::testing::Test {
     EXPECT_TRUE(result.ok());
     std::vector<std::string> found;
     for (const Finding& finding : sink.Findings()) {
-      found.push_back(std::string(NameOf(finding.kind)) + " " + NameOf(finding.severity) + " " +
+      found.push_back(std::string(Name(finding.kind)) + " " + NameOf(finding.severity) + " " +
                       std::to_string(finding.place.ptx.line - kFirstLine + 1) + ": " +
                       finding.message);
     }

@@ -9,6 +9,7 @@
 #include "archive/line_diff.h"
 #include "cli/archive_place.h"
 #include "cli/commands.h"
+#include "support/finding_kind.h"
 #include "tasks/hash.h"
 
 namespace kernelsmith {
@@ -119,7 +120,7 @@ std::string FindingText(const json& finding) {
                ? finding[name].get<std::string>()
                : std::string();
   };
-  std::string line = text("kind");
+  std::string line = CurrentWord(text("kind"));
   const std::string message = text("message");
   if (!message.empty()) line += (line.empty() ? "" : ": ") + message;
   if (finding.is_object() && finding.contains("line") && finding["line"].is_number_integer()) {

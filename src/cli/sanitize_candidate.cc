@@ -117,7 +117,7 @@ class CandidateRun {
     KS_TRY(const RunOutcome outcome, device->Run(request));
     list.Finish();
     if (outcome.failure && !sink_.HasErrors()) {
-      sink_.Add({.kind = checkers::FindingKind::kLaunchError,
+      sink_.Add({.kind = FindingKind::kLaunchError,
                  .severity = Severity::kError,
                  .message = outcome.failure->message});
     }

@@ -18,22 +18,6 @@ using nlohmann::json;
 // What the filter evaluates in symbols in about a second.
 constexpr int64_t kFilterWork = 4'000'000;
 
-const char* KindName(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kControlPasses:
-      return "control_passes";
-    case FindingKind::kIndependent:
-      return "independent";
-    case FindingKind::kConstantResult:
-      return "constant_result";
-    case FindingKind::kConstantWork:
-      return "constant_work";
-    case FindingKind::kDuplicateWork:
-      return "duplicate_work";
-  }
-  return "";
-}
-
 double EpsilonOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
@@ -123,7 +107,7 @@ json RowJson(const Row& row) {
     controls.push_back({{"name", control.name}, {"refuted", control.refuted}});
   }
   for (const TaskFinding& finding : row.report.findings) {
-    findings.push_back({{"kind", KindName(finding.kind)}, {"message", finding.message}});
+    findings.push_back({{"kind", Name(finding.kind)}, {"message", finding.message}});
   }
   for (const OutputScale& scale : row.report.scales) {
     scales.push_back({{"name", scale.name},

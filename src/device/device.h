@@ -69,7 +69,11 @@ struct RunOutcome {
   struct Failure {
     size_t step = 0;
     std::string message;
-    std::optional<vgpu::Fault> fault;
+    std::optional<vgpu::Fault> fault;  // none: the launch was refused
+
+    FindingKind kind() const {
+      return fault ? FindingKindOf(fault->kind) : FindingKind::kLaunchError;
+    }
   };
   std::optional<Failure> failure;
   std::vector<HostTensor> outputs;  // as the plan lists them, row-major

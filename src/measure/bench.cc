@@ -79,13 +79,13 @@ Result<BenchResult> BenchCandidate(const Task& task, const std::filesystem::path
   KS_TRY(const Verdict verdict, Verify(task, candidate, options.verify, tools));
   result.verdict = Name(verdict.kind);
   if (const Finding* deciding = verdict.Deciding()) {
-    result.reason = deciding->kind + ": " + deciding->message;
+    result.reason = fmt::format("{}: {}", Name(deciding->kind), deciding->message);
   }
   for (const Finding& finding : verdict.findings) {
     if (finding.weight == Weight::kDecides) continue;
-    if (std::find(result.remarks.begin(), result.remarks.end(), finding.kind) ==
-        result.remarks.end()) {
-      result.remarks.push_back(finding.kind);
+    const std::string word = Name(finding.kind);
+    if (std::find(result.remarks.begin(), result.remarks.end(), word) == result.remarks.end()) {
+      result.remarks.push_back(word);
     }
   }
   if (verdict.kind == VerdictKind::kVerified) {

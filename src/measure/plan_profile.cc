@@ -109,7 +109,10 @@ Result<PlanProfile> ProfilePlan(const MeasuredPlan& subject, Device& device, Too
   const std::map<std::string, counters::PtxasKernel> known =
       counters::RunPtxas(subject.candidate.ptx_path, tools, processes);
   PlanProfile profile{.registers_from_ptxas = !known.empty()};
-  if (counted.outcome.failure) profile.failure = counted.outcome.failure->message;
+  if (counted.outcome.failure) {
+    profile.failure = counted.outcome.failure->message;
+    profile.failure_kind = counted.outcome.failure->kind();
+  }
   size_t next = 0;
   for (size_t i = 0; i < subject.plan.steps.size(); ++i) {
     const PlanStep& step = subject.plan.steps[i];

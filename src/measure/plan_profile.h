@@ -30,6 +30,7 @@ struct PlanProfile {
   bool registers_from_ptxas = false;
   // Why the run ended early; steps behind it are missing.
   std::string failure;
+  FindingKind failure_kind = FindingKind::kLaunchError;
 };
 
 struct PlanProfileOptions {

@@ -100,7 +100,7 @@ class Timer {
       }
       wrong_ = true;
       report_.findings.push_back(
-          {.kind = "wrong_while_timed",
+          {.kind = FindingKind::kWrongWhileTimed,
            .message = fmt::format("call {} after the preparation: {}", calls_ + 1, problem),
            .decides = true});
       return Sample{};
@@ -126,7 +126,7 @@ class Timer {
     if (wrong_) return;
     if (std::ssize(samples_[0]) < enough) {
       report_.findings.push_back(
-          {.kind = "throttled",
+          {.kind = FindingKind::kThrottled,
            .message = fmt::format("the GPU ran below its clock in {} of {} rounds; {} samples are "
                                   "not enough",
                                   report_.rounds_dropped, calls_, samples_[0].size()),
@@ -139,7 +139,7 @@ class Timer {
       (i == 0 ? report_.candidate : report_.baselines.emplace_back()) = time;
       if (clock_.varies() && time.high - time.low > 0.1 * time.seconds) {
         report_.findings.push_back(
-            {.kind = "unsteady",
+            {.kind = FindingKind::kUnsteady,
              .message = fmt::format("{}: {} to {}", time.name, FormatSeconds(time.low),
                                     FormatSeconds(time.high))});
       }
@@ -147,14 +147,14 @@ class Timer {
     const SubjectTime& candidate = report_.candidate;
     if (hidden_ > 0) {
       report_.findings.push_back(
-          {.kind = "hidden_time",
+          {.kind = FindingKind::kHiddenTime,
            .message = fmt::format("in {} of {} samples the device was idle much later than its own "
                                   "clock says: the host's clock counts",
                                   hidden_, candidate.samples)});
     }
     if (candidate.seconds < options_.floor_seconds) {
       report_.findings.push_back(
-          {.kind = "below_floor",
+          {.kind = FindingKind::kBelowFloor,
            .message =
                fmt::format("{} is less than the {} that the task's bytes and operations take "
                            "on this GPU",

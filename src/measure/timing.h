@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/finding_kind.h"
 #include "support/result.h"
 
 namespace kernelsmith {
@@ -88,7 +89,7 @@ struct SubjectTime {
 };
 
 struct TimingFinding {
-  std::string kind;  // wrong_while_timed, below_floor, hidden_time, throttled, unsteady
+  FindingKind kind = FindingKind::kError;
   std::string message;
   bool decides = false;  // no time is given
 };

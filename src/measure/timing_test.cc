@@ -24,7 +24,7 @@ class Timing : public ::testing::Test {
   }
   static std::string Kinds(const TimingReport& report) {
     std::string kinds;
-    for (const TimingFinding& each : report.findings) kinds += each.kind + " ";
+    for (const TimingFinding& each : report.findings) kinds += std::string(Name(each.kind)) + " ";
     return kinds;
   }
 

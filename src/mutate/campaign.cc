@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "mutate/mutate.h"
+#include "support/finding_kind.h"
 #include "tasks/hash.h"
 
 namespace kernelsmith::mutate {
@@ -25,14 +26,22 @@ struct Job {
   size_t round = 0;  // the right kernel is 0, its mutants count from 1
 };
 
-// Words that both lists of findings use, for verifiers that don't name the stage.
-std::string StageOfKind(const std::string& kind) {
-  if (kind == "compile_error") return "compile";
-  if (kind == "wrong_value" || kind == "unwritten" || kind == "wrong_shape" ||
-      kind == "wrong_dtype" || kind == "wrong_output_count" || kind == "input_modified") {
-    return "numbers";
+// For verifiers that don't name the stage. Those of others have words that we don't know.
+std::string StageOfKind(std::optional<FindingKind> kind) {
+  if (!kind) return "run";
+  switch (*kind) {
+    case FindingKind::kCompileError:
+      return "compile";
+    case FindingKind::kWrongValue:
+    case FindingKind::kUnwritten:
+    case FindingKind::kWrongShape:
+    case FindingKind::kWrongDtype:
+    case FindingKind::kWrongOutputCount:
+    case FindingKind::kInputModified:
+      return "numbers";
+    default:
+      return "run";
   }
-  return "run";
 }
 
 class Campaign {
@@ -243,16 +252,17 @@ void ReadVerdict(const std::string& verdict, Judged& judged) {
   const json document = json::parse(verdict, nullptr, false);
   if (!document.is_object() || !document.contains("verdict")) return;
   judged.outcome = document.value("verdict", "error");
-  std::string kind;
+  std::optional<FindingKind> kind;
   for (const json& finding : document.value("findings", json::array())) {
     // The first that decides; notes and warnings stand beside it.
     if (finding.value("weight", "decides") != "decides") continue;
-    kind = finding.value("kind", "");
-    judged.reason = kind + ": " + finding.value("message", "");
+    const std::string word = finding.value("kind", "");
+    kind = FindingKindOf(word);
+    judged.reason = CurrentWord(word) + ": " + finding.value("message", "");
     judged.stage = finding.value("stage", StageOfKind(kind));
     break;
   }
-  if (judged.outcome == "refuted" && kind == "compile_error" && !judged.right()) {
+  if (judged.outcome == "refuted" && kind == FindingKind::kCompileError && !judged.right()) {
     judged.outcome = "uncompilable";
   }
   judged.processor_seconds = document.value("processor_seconds", 0.0);

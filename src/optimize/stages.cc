@@ -28,8 +28,8 @@ struct Traced : Artifact {
   MeasuredPlan timed;
 };
 
-json FindingJson(const std::string& kind, const std::string& message, const SourceLocation& where) {
-  json finding = {{"kind", kind}, {"message", message}};
+json FindingJson(FindingKind kind, const std::string& message, const SourceLocation& where) {
+  json finding = {{"kind", Name(kind)}, {"message", message}};
   if (where.line > 0) finding["line"] = where.line;
   return finding;
 }
@@ -44,12 +44,12 @@ StageOutcome Failure(ArchivedCandidate& candidate, const Error& error, bool comp
   }
   const bool own =
       kind == ErrorKind::kInvalidInput && !error.diagnostics().front().where.file.empty();
-  const char* name = own                               ? "compile_error"
-                     : kind == ErrorKind::kUnsupported ? "unsupported"
-                     : kind == ErrorKind::kTimeout     ? "timeout"
-                                                       : "error";
+  const FindingKind finding = own                               ? FindingKind::kCompileError
+                              : kind == ErrorKind::kUnsupported ? FindingKind::kUnsupported
+                              : kind == ErrorKind::kTimeout     ? FindingKind::kTimeout
+                                                                : FindingKind::kError;
   for (const Diagnostic& each : error.diagnostics()) {
-    candidate.findings.push_back(FindingJson(name, each.message, each.where));
+    candidate.findings.push_back(FindingJson(finding, each.message, each.where));
   }
   return StageOutcome::Reject(own                               ? "refuted"
                               : kind == ErrorKind::kUnsupported ? "unsupported"
@@ -63,11 +63,11 @@ StageOutcome FromVerdict(ArchivedCandidate& candidate, const Verdict& verdict) {
   if (verdict.kind == VerdictKind::kVerified) return StageOutcome::Pass();
   const Finding* deciding = verdict.Deciding();
   // Host code that took too long may have had no processor: here many candidates share the machine.
-  const bool slow = deciding != nullptr && deciding->kind == "timeout";
+  const bool slow = deciding != nullptr && deciding->kind == FindingKind::kTimeout;
   return StageOutcome::Reject(slow ? "inconclusive" : Name(verdict.kind),
                               deciding == nullptr
                                   ? std::string(Name(verdict.kind))
-                                  : fmt::format("{}: {}", deciding->kind, deciding->message));
+                                  : fmt::format("{}: {}", Name(deciding->kind), deciding->message));
 }
 
 // The plan's text with kernels named by their place in the module: two files that differ in names
@@ -140,10 +140,10 @@ class CompileCandidate : public OptimizeStage {
       return StageOutcome::Reject("inconclusive", "the host code has no plan");
     }
     for (const HostFinding& each : outcome.findings) {
-      candidate.findings.push_back(FindingJson(Name(each.kind), each.message, each.where));
+      candidate.findings.push_back(FindingJson(each.kind, each.message, each.where));
     }
     const HostFinding& first = outcome.findings.front();
-    const bool slow = first.kind == HostFinding::Kind::kTimeout;  // see FromVerdict
+    const bool slow = first.kind == FindingKind::kTimeout;  // see FromVerdict
     return StageOutcome::Reject(slow                  ? "inconclusive"
                                 : Refutes(first.kind) ? "refuted"
                                                       : "unsupported",
@@ -217,7 +217,7 @@ class EstimateTime : public OptimizeStage {
                                                      .seed = subject_.request.seed});
     if (!profile.ok()) return Failure(candidate, profile.error());
     if (!profile->failure.empty()) {
-      candidate.findings.push_back(FindingJson("fault", profile->failure, {}));
+      candidate.findings.push_back(FindingJson(profile->failure_kind, profile->failure, {}));
       return StageOutcome::Reject(
           "refuted",
           fmt::format("fault at {}: {}", subject_.timed->configuration.name, profile->failure));
@@ -230,7 +230,7 @@ class EstimateTime : public OptimizeStage {
           "bytes of shared memory does not fit on an SM",
           step.name, subject_.request.gpu->key, step.counters.block.Count(),
           step.counters.registers, step.counters.shared_bytes);
-      candidate.findings.push_back(FindingJson("launch_error", why, {}));
+      candidate.findings.push_back(FindingJson(FindingKind::kLaunchError, why, {}));
       return StageOutcome::Reject("refuted", "launch_error: " + why);
     }
     const PlanEstimate estimate = EstimatePlan(*profile, subject_.floor, *subject_.request.gpu);

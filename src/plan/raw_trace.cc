@@ -165,6 +165,23 @@ std::optional<PlanBuffer::Kind> BufferKind(const std::string& name) {
   return std::nullopt;
 }
 
+// What the tracer itself may say. The candidate runs in its process and may write lines, too: no
+// word of it can be another stage's finding.
+FindingKind HostKind(const std::string& word) {
+  const FindingKind kind = FindingKindOf(word).value_or(FindingKind::kUnsupported);
+  switch (kind) {
+    case FindingKind::kException:
+    case FindingKind::kCrash:
+    case FindingKind::kForbidden:
+    case FindingKind::kLaunchError:
+    case FindingKind::kFailedLaunch:
+    case FindingKind::kWrongResult:
+      return kind;
+    default:
+      return FindingKind::kUnsupported;
+  }
+}
+
 // The action of a step line; nothing if it is no step.
 std::optional<PlanStep> StepOf(const std::string& kind, Line& line) {
   PlanStep step;
@@ -275,7 +292,7 @@ Result<RawTrace> ParseRawTrace(std::string_view text, const PlanLimits& limits) 
       if (!has_result) return Forged(number, "no result before the end");
       trace.complete = true;
     } else if (kind == "finding") {
-      RawFinding finding{.kind = line.Text("kind"), .message = line.Text("message")};
+      RawFinding finding{.kind = HostKind(line.Text("kind")), .message = line.Text("message")};
       finding.site = object.contains("at") ? line.Number("at") : 0;
       finding.out_of_memory = object.contains("oom") && line.Flag("oom");
       if (finding.message.size() > kMaxText) finding.message.resize(kMaxText);

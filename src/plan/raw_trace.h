@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "support/finding_kind.h"
 #include "support/result.h"
 
 namespace kernelsmith {
 
 struct RawFinding {
-  std::string kind;
+  FindingKind kind = FindingKind::kUnsupported;
   std::string message;
   uint64_t site = 0;
   bool out_of_memory = false;

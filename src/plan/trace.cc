@@ -172,22 +172,10 @@ struct Child {
   std::string printed;
 };
 
-HostFinding::Kind KindOf(const std::string& name) {
-  using Kind = HostFinding::Kind;
-  if (name == "exception") return Kind::kException;
-  if (name == "crash") return Kind::kCrash;
-  if (name == "forbidden") return Kind::kForbidden;
-  if (name == "launch_error") return Kind::kLaunchError;
-  if (name == "cleared_launch_error") return Kind::kClearedLaunchError;
-  if (name == "wrong_result") return Kind::kWrongResult;
-  return Kind::kUnsupported;
-}
-
 Child Examine(const ProcessResult& result, const TraceOptions& options) {
-  using Kind = HostFinding::Kind;
   Child child;
   child.printed = result.err.substr(0, kMaxPrinted);
-  const auto add = [&](Kind kind, std::string message, uint64_t site = 0) {
+  const auto add = [&](FindingKind kind, std::string message, uint64_t site = 0) {
     child.findings.push_back({kind, std::move(message), {}});
     child.sites.push_back(site);
   };
@@ -198,88 +186,55 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
   Result<RawTrace> trace = ParseRawTrace(text, options.limits);
   if (trace.ok()) {
     for (const RawFinding& finding : trace->findings) {
-      add(KindOf(finding.kind), finding.message, finding.site);
+      add(finding.kind, finding.message, finding.site);
       child.findings.back().out_of_memory = finding.out_of_memory;
     }
   }
   if (result.truncated && result.out.size() >= options.max_reply) {
-    add(Kind::kOutput, "the trace is too long");
+    add(FindingKind::kOutput, "the trace is too long");
     return child;
   }
   if (result.timed_out) {
-    add(Kind::kTimeout,
+    add(FindingKind::kTimeout,
         fmt::format("the host code took longer than {} s", options.timeout.count() / 1000.0));
     return child;
   }
   // The first line is written before the candidate is loaded.
   if (died && text.empty()) {
-    add(Kind::kUnsupported, "the tracer failed before the candidate ran");
+    add(FindingKind::kUnsupported, "the tracer failed before the candidate ran");
     return child;
   }
   if (result.signal == SIGSYS) {
     // With its signals blocked (system() does that) the refusal can't be told by the child itself.
-    add(Kind::kForbidden, "a system call that the sandbox refuses");
+    add(FindingKind::kForbidden, "a system call that the sandbox refuses");
     return child;
   }
   if (result.signal != 0) {
-    add(Kind::kCrash, fmt::format("the host code crashed: {}", ::strsignal(result.signal)));
+    add(FindingKind::kCrash, fmt::format("the host code crashed: {}", ::strsignal(result.signal)));
     return child;
   }
   if (!trace.ok()) {
-    add(Kind::kForged, "what came back is no trace: " + trace.error().message());
+    add(FindingKind::kForged, "what came back is no trace: " + trace.error().message());
     return child;
   }
   if (!trace->complete) {
     if (child.findings.empty() ||
         std::all_of(child.findings.begin(), child.findings.end(),
-                    [](const HostFinding& f) { return f.kind == Kind::kForbidden; })) {
-      add(Kind::kExit, "the host code left the process before it returned");
+                    [](const HostFinding& f) { return f.kind == FindingKind::kForbidden; })) {
+      add(FindingKind::kExit, "the host code left the process before it returned");
     }
     return child;
   }
-  if (result.truncated) add(Kind::kOutput, "the host code printed too much");
+  if (result.truncated) add(FindingKind::kOutput, "the host code printed too much");
   child.trace = *std::move(trace);
   return child;
 }
 
 }  // namespace
 
-const char* Name(HostFinding::Kind kind) {
-  using Kind = HostFinding::Kind;
-  switch (kind) {
-    case Kind::kException:
-      return "exception";
-    case Kind::kCrash:
-      return "crash";
-    case Kind::kExit:
-      return "exit";
-    case Kind::kTimeout:
-      return "timeout";
-    case Kind::kOutput:
-      return "output";
-    case Kind::kForbidden:
-      return "forbidden";
-    case Kind::kForged:
-      return "forged";
-    case Kind::kDataDependent:
-      return "data-dependent";
-    case Kind::kHostComputed:
-      return "host-computed";
-    case Kind::kLaunchError:
-      return "launch-error";
-    case Kind::kClearedLaunchError:
-      return "cleared-launch-error";
-    case Kind::kUnsupported:
-      return "unsupported";
-    case Kind::kWrongResult:
-      return "wrong-result";
-  }
-  return "unknown";
-}
-
-bool Refutes(HostFinding::Kind kind) {
-  return kind != HostFinding::Kind::kUnsupported && kind != HostFinding::Kind::kDataDependent &&
-         kind != HostFinding::Kind::kClearedLaunchError;
+bool Refutes(FindingKind kind) {
+  return kind != FindingKind::kUnsupported && kind != FindingKind::kDataDependent &&
+         kind != FindingKind::kFailedLaunch;
 }
 
 Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
@@ -316,14 +271,14 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
     Merged merged = MergeTraces(*a.trace, *b.trace);
     if (merged.problem) {
       outcome.findings.push_back({merged.problem->kind == MergeProblem::Kind::kDataDependent
-                                      ? HostFinding::Kind::kDataDependent
-                                      : HostFinding::Kind::kHostComputed,
+                                      ? FindingKind::kDataDependent
+                                      : FindingKind::kHostComputed,
                                   merged.problem->message,
                                   {}});
       sites.push_back(merged.problem->site);
     } else if (const Status valid = Validate(merged.plan, options.limits); !valid.ok()) {
       outcome.findings.push_back(
-          {HostFinding::Kind::kForged, "the plan is not valid: " + valid.error().message(), {}});
+          {FindingKind::kForged, "the plan is not valid: " + valid.error().message(), {}});
       sites.push_back(0);
     } else {
       outcome.plan = std::move(merged.plan);

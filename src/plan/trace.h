@@ -13,6 +13,7 @@
 #include "compile/compile.h"
 #include "plan/argument.h"
 #include "plan/plan.h"
+#include "support/finding_kind.h"
 #include "support/result.h"
 #include "support/subprocess.h"
 
@@ -20,31 +21,14 @@ namespace kernelsmith {
 
 // One fact about the host code that keeps it from having a plan.
 struct HostFinding {
-  enum class Kind {
-    kException,      // it threw: TORCH_CHECK, a CUDA error, wrong arguments
-    kCrash,          // a signal
-    kExit,           // it left the process
-    kTimeout,        // of its time limit
-    kOutput,         // too much output
-    kForbidden,      // a system call that the sandbox refuses: file, network, process, signal
-    kForged,         // what came back is no valid trace
-    kDataDependent,  // launches or sizes depend on the values of the inputs
-    kHostComputed,   // bytes computed by the host from the inputs go back to the GPU
-    kLaunchError,    // a call of the CUDA runtime failed
-    // A launch failed and the host code cleared the error; the plan goes without that launch.
-    // Beside a plan; whether it matters, the results say.
-    kClearedLaunchError,
-    kUnsupported,  // more than the tracer can do; the message names it
-    kWrongResult,  // it returned what is no list of tensors on the GPU
-  };
-  Kind kind = Kind::kUnsupported;
+  FindingKind kind = FindingKind::kUnsupported;
   std::string message;
   SourceLocation where;        // in the candidate; file empty: not known
   bool out_of_memory = false;  // it happened for want of device memory
 };
-const char* Name(HostFinding::Kind kind);
-// True where the candidate itself is at fault; false where it is only more than we can do.
-bool Refutes(HostFinding::Kind kind);
+// Of the kind of a HostFinding: true where the candidate itself is at fault; false where it is only
+// more than we can do. kFailedLaunch stands beside a plan, and the results say whether it matters.
+bool Refutes(FindingKind kind);
 
 struct TraceOutcome {
   std::optional<Plan> plan;  // none: the first finding says why

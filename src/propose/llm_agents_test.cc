@@ -41,7 +41,7 @@ std::string File(const std::string& body) {
 Verdict Refuted(const std::string& stage, int passed) {
   Verdict verdict{.kind = VerdictKind::kRefuted, .candidate = "/secret/place/k.cu"};
   for (int i = 0; i < passed; ++i) verdict.stages.push_back({.name = "s", .outcome = "passed"});
-  verdict.findings.push_back({.kind = "wrong_value",
+  verdict.findings.push_back({.kind = FindingKind::kWrongValue,
                               .message = "output.0 of /secret/place/k.cu is off",
                               .where = {.file = "/secret/place/k.cu", .line = 2},
                               .counterexample = Counterexample{.configuration = "rows=3",

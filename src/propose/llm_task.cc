@@ -150,9 +150,10 @@ Feedback FeedbackOf(const Verdict& verdict) {
       if (finding.weight != weight || feedback.complaints.size() >= kMostComplaints) continue;
       const bool in_candidate = finding.where.file == verdict.candidate;
       feedback.complaints.push_back(
-          {.source = finding.kind == "compile_error" ? "compiler" : "verifier, " + finding.stage,
+          {.source = finding.kind == FindingKind::kCompileError ? "compiler"
+                                                                : "verifier, " + finding.stage,
            .line = in_candidate ? finding.where.line : 0,
-           .message = fmt::format("{}: {}", finding.kind,
+           .message = fmt::format("{}: {}", Name(finding.kind),
                                   WithoutPath(finding.message, verdict.candidate))});
       if (finding.counterexample && feedback.counterexample.empty()) {
         feedback.counterexample = Describe(*finding.counterexample);
@@ -179,8 +180,8 @@ Feedback FeedbackOf(const json& findings, const std::string& stage, const std::s
       feedback.complaints.push_back(
           {.source = text("stage").empty() ? stage : text("stage"),
            .line = line,
-           .message =
-               fmt::format("{}: {}", text("kind"), WithoutPath(text("message"), text("file")))});
+           .message = fmt::format("{}: {}", CurrentWord(text("kind")),
+                                  WithoutPath(text("message"), text("file")))});
       const auto example = each.find("counterexample");
       if (example != each.end() && feedback.counterexample.empty()) {
         feedback.counterexample = example->dump(-1, ' ', false, json::error_handler_t::replace);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/finding_kind.h"
 #include "support/result.h"
 #include "tasks/task.h"
 
@@ -36,14 +37,9 @@ struct NegativeControl {
   bool refuted = false;
 };
 
-enum class FindingKind {
-  kControlPasses,   // a wrong answer is accepted
-  kIndependent,     // an input or parameter without influence
-  kConstantResult,  // a result that depends on nothing
-  kConstantWork,    // a subgraph that always gives the same numbers
-  kDuplicateWork,   // the same values computed again
-};
-
+// A wrong answer is accepted (kControlPasses), an input or parameter has no influence
+// (kIndependent), a result (kConstantResult) or a part of the work (kConstantWork) depends on
+// nothing, values are computed twice (kDuplicateWork).
 struct TaskFinding {
   FindingKind kind;
   std::string message;

@@ -48,7 +48,7 @@ class Comparer {
       if (compiled.error().diagnostics().front().where.file.empty()) return compiled.error();
       const Diagnostic& first = compiled.error().diagnostics().front();
       Add(VerdictKind::kRefuted,
-          {.kind = "compile_error", .message = first.message, .where = first.where});
+          {.kind = FindingKind::kCompileError, .message = first.message, .where = first.where});
     } else {
       new_.compiled = *std::move(compiled);
       KS_RETURN_IF_ERROR(Prepare());
@@ -98,7 +98,7 @@ class Comparer {
         const std::string why =
             traced.findings.empty() ? "the host code has no plan" : traced.findings[0].message;
         if (side == &old_) return InvalidInput("the old candidate can't be run: " + why);
-        Add(VerdictKind::kRefuted, {.kind = "no_plan", .message = why});
+        Add(VerdictKind::kRefuted, {.kind = FindingKind::kNoPlan, .message = why});
         return {};
       }
       side->plan = *std::move(traced.plan);
@@ -137,12 +137,12 @@ class Comparer {
         return InvalidInput("the old candidate fails: " + reference.failure->message);
       }
       if (run.failure) {
-        Add(VerdictKind::kRefuted, {.kind = "failure", .message = run.failure->message});
+        Add(VerdictKind::kRefuted, {.kind = run.failure->kind(), .message = run.failure->message});
         return {};
       }
       if (run.outputs.size() != reference.outputs.size()) {
         Add(VerdictKind::kRefuted,
-            {.kind = "wrong_output_count",
+            {.kind = FindingKind::kWrongOutputCount,
              .message = fmt::format("returns {} tensors, the old one {}", run.outputs.size(),
                                     reference.outputs.size())});
         return {};
@@ -162,7 +162,7 @@ class Comparer {
     const std::string name = fmt::format("output.{}", i);
     if (got.shape != expected.shape || got.dtype != expected.dtype) {
       Add(VerdictKind::kRefuted,
-          {.kind = "wrong_shape",
+          {.kind = FindingKind::kWrongShape,
            .message = fmt::format("{} is {} {}, the old one's {} {}", name, DTypeName(got.dtype),
                                   FormatShape(got.shape), DTypeName(expected.dtype),
                                   FormatShape(expected.shape))});
@@ -203,7 +203,7 @@ class Comparer {
                                       .output = name,
                                       .elements = example.elements});
     if (example.wrong == 0) return;
-    Add(VerdictKind::kRefuted, {.kind = "wrong_value",
+    Add(VerdictKind::kRefuted, {.kind = FindingKind::kWrongValue,
                                 .message = fmt::format("{} differs from the old candidate's", name),
                                 .counterexample = std::move(example)});
   }
@@ -252,7 +252,7 @@ class Comparer {
     proof.outcome = "different";
     proof.reason = fmt::format("{} of {} elements", different, proof.elements);
     Add(VerdictKind::kInconclusive,
-        {.kind = "algebraically_different",
+        {.kind = FindingKind::kAlgebraicallyDifferent,
          .message = fmt::format("{} of {} elements are different algebra, with an effect below "
                                 "{:g} of the values' size on all inputs tried",
                                 different, proof.elements, kGross)});
@@ -263,7 +263,7 @@ class Comparer {
     verdict_.proof.algebra.outcome = "inconclusive";
     verdict_.proof.algebra.reason = reason;
     Add(VerdictKind::kInconclusive,
-        {.kind = "not_proved",
+        {.kind = FindingKind::kNotProved,
          .message = "equal as numbers on all inputs tried; no proof: " + std::move(reason)});
     return {};
   }

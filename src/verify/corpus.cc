@@ -37,7 +37,12 @@ Result<CorpusCase> ReadCase(const json& entry, int row, const fs::path& folder) 
   result.honest = FlagOf(entry, "honest");
   result.backward = FlagOf(entry, "backward");
   result.dtype = TextOf(entry, "dtype", "task");
-  result.finding = TextOf(entry, "finding");
+  if (const std::string word = TextOf(entry, "finding"); !word.empty()) {
+    result.finding = FindingKindOf(word);
+    if (!result.finding) {
+      return InvalidInput(fmt::format("{}: no finding is called '{}'", folder.string(), word));
+    }
+  }
   if (const auto found = entry.find("verdict"); found != entry.end() && found->is_array()) {
     for (const json& each : *found) {
       if (each.is_string()) result.verdicts.push_back(each.get<std::string>());
@@ -61,13 +66,13 @@ std::string Problem(const CorpusCase& demanded, const Verdict& verdict) {
       demanded.verdicts.end()) {
     return fmt::format("{} instead of {}", got, fmt::join(demanded.verdicts, " or "));
   }
-  if (demanded.finding.empty()) return "";
+  if (!demanded.finding) return "";
   std::vector<std::string> kinds;
   for (const Finding& finding : verdict.findings) {
     if (finding.kind == demanded.finding) return "";
-    kinds.push_back(finding.kind);
+    kinds.push_back(Name(finding.kind));
   }
-  return fmt::format("no finding {} (found: {})", demanded.finding,
+  return fmt::format("no finding {} (found: {})", Name(*demanded.finding),
                      kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", ")));
 }
 
@@ -172,7 +177,7 @@ std::string ToText(const CorpusResult& result) {
                      (result.corpus_case.candidate.parent_path().filename() /
                       result.corpus_case.candidate.filename())
                          .string(),
-                     Name(result.verdict.kind), deciding == nullptr ? "" : deciding->kind,
+                     Name(result.verdict.kind), deciding == nullptr ? "" : Name(deciding->kind),
                      result.verdict.seconds,
                      result.passed() ? "" : "  " + EscapeForTerminal(result.problem)) +
          (result.passed() || result.verdict.stages.empty() ? "" : ToText(result.verdict, false));

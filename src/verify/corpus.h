@@ -28,8 +28,8 @@ struct CorpusCase {
   bool honest = false;
   bool backward = false;
   std::string dtype = "task";
-  std::vector<std::string> verdicts;  // that are right
-  std::string finding;                // a kind that must be among the findings; empty: any
+  std::vector<std::string> verdicts;   // that are right
+  std::optional<FindingKind> finding;  // that must be among the findings; none: any
   VerifyPolicy policy;
 };
 

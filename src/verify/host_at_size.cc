@@ -36,32 +36,30 @@ Status JudgeHostAt(Verification& verification, const TaskRequest& request, const
   KS_TRY(const TraceOutcome traced,
          Trace(verification.compiled, arguments, trace, verification.tools.processes));
   for (const HostFinding& finding : traced.findings) {
-    const bool fails =
-        Refutes(finding.kind) || finding.kind == HostFinding::Kind::kClearedLaunchError;
+    const bool fails = Refutes(finding.kind) || finding.kind == FindingKind::kFailedLaunch;
     // What zeros instead of data do to host code is not the candidate's fault.
-    const bool by_data = finding.kind == HostFinding::Kind::kDataDependent ||
-                         finding.kind == HostFinding::Kind::kHostComputed ||
-                         finding.kind == HostFinding::Kind::kTimeout;
+    const bool by_data = finding.kind == FindingKind::kDataDependent ||
+                         finding.kind == FindingKind::kHostComputed ||
+                         finding.kind == FindingKind::kTimeout;
     if (!fails || by_data || finding.out_of_memory) continue;
-    verification.Add(
-        VerdictKind::kRefuted,
-        {.kind = finding.kind == HostFinding::Kind::kClearedLaunchError ? "launch_error"
-                                                                        : Word(Name(finding.kind)),
-         .message = fmt::format("at the timing shape {}: {}", shape, finding.message),
-         .where = finding.where});
+    verification.Add(VerdictKind::kRefuted,
+                     {.kind = finding.kind == FindingKind::kFailedLaunch ? FindingKind::kLaunchError
+                                                                         : finding.kind,
+                      .message = fmt::format("at the timing shape {}: {}", shape, finding.message),
+                      .where = finding.where});
     return {};
   }
   if (!traced.plan) return {};
   if (traced.plan->steps.empty() && !verification.subjects[0]->plan.steps.empty()) {
     verification.Add(VerdictKind::kRefuted,
-                     {.kind = "unwritten",
+                     {.kind = FindingKind::kUnwritten,
                       .message = fmt::format("at the timing shape {} nothing runs at all", shape)});
     return {};
   }
   const std::vector<std::string> fresh = NewKernels(*traced.plan, judged);
   if (fresh.empty()) return {};
   verification.Add(VerdictKind::kInconclusive,
-                   {.kind = "not_judged",
+                   {.kind = FindingKind::kNotJudged,
                     .message = fmt::format("kernel {} runs at the timing shape {} only, which is "
                                            "too large to be judged",
                                            fmt::join(fresh, ", "), shape)});

@@ -49,7 +49,7 @@ class CaseJudge {
       if (ran.error().kind() != ErrorKind::kUnsupported) return ran.error();
       const Diagnostic& first = ran.error().diagnostics().front();
       Object(VerdictKind::kUnsupported,
-             {.kind = "unsupported", .message = first.message, .where = first.where});
+             {.kind = FindingKind::kUnsupported, .message = first.message, .where = first.where});
       return std::move(outcome_);
     }
     // A result may be equal to its poison by chance, one in four billion: not twice.
@@ -85,14 +85,14 @@ class CaseJudge {
 
   void Failed(const RunOutcome::Failure& failure) {
     if (!failure.fault) {
-      Object(VerdictKind::kRefuted, {.kind = "launch_error", .message = failure.message});
+      Object(VerdictKind::kRefuted, {.kind = failure.kind(), .message = failure.message});
       return;
     }
     const vgpu::Fault& fault = *failure.fault;
     // A kernel that only spins may be waiting for something that our time limit did not allow.
     const bool sure = fault.kind != vgpu::FaultKind::kNoProgress;
     Object(sure ? VerdictKind::kRefuted : VerdictKind::kInconclusive,
-           {.kind = Word(vgpu::FaultKindName(fault.kind)),
+           {.kind = failure.kind(),
             .message = FaultText(fault),
             .where = fault.source.file.empty() ? fault.ptx : fault.source,
             .counterexample = Example()});
@@ -107,7 +107,7 @@ class CaseJudge {
       const std::string& name = tensors[i]->name;
       if (std::find(mutated.begin(), mutated.end(), "mutated." + name) != mutated.end()) continue;
       Object(VerdictKind::kRefuted,
-             {.kind = "input_modified",
+             {.kind = FindingKind::kInputModified,
               .message = fmt::format("input '{}' was overwritten; the task leaves it alone", name),
               .counterexample = Example()});
     }
@@ -119,7 +119,7 @@ class CaseJudge {
            ExpectedOutputs(subject_.graph, tensors, subject_.task.results));
     const RunOutcome& run = outcome_.run;
     if (expected.size() != run.outputs.size()) {
-      Object(VerdictKind::kRefuted, {.kind = "wrong_output_count",
+      Object(VerdictKind::kRefuted, {.kind = FindingKind::kWrongOutputCount,
                                      .message = fmt::format("returned {} tensors, the task has {}",
                                                             run.outputs.size(), expected.size())});
       return {};
@@ -190,7 +190,8 @@ class CaseJudge {
                    const std::vector<bool>& unwritten, double usual_rms) {
     if (got.shape != expected.shape || got.dtype != expected.dtype) {
       Object(VerdictKind::kRefuted,
-             {.kind = got.shape != expected.shape ? "wrong_shape" : "wrong_dtype",
+             {.kind =
+                  got.shape != expected.shape ? FindingKind::kWrongShape : FindingKind::kWrongDtype,
               .message = fmt::format("{} is {} {}, the task's is {} {}", expected.name,
                                      DTypeName(got.dtype), FormatShape(got.shape),
                                      DTypeName(expected.dtype), FormatShape(expected.shape)),
@@ -211,7 +212,8 @@ class CaseJudge {
       example.elements = unwritten.size();
       Object(
           VerdictKind::kRefuted,
-          {.kind = subject_.failed_launch.empty() ? "unwritten" : "launch_error",
+          {.kind =
+               subject_.failed_launch.empty() ? FindingKind::kUnwritten : FindingKind::kLaunchError,
            .message = (subject_.failed_launch.empty()
                            ? ""
                            : "a launch failed (" + subject_.failed_launch + "): ") +
@@ -253,7 +255,7 @@ class CaseJudge {
     example.elements = judgement.numbers.elements;
     if (judgement.several_answers) {
       Object(VerdictKind::kInconclusive,
-             {.kind = "several_answers",
+             {.kind = FindingKind::kSeveralAnswers,
               .message =
                   fmt::format("{} differs from PyTorch's, but the task chooses among equals and "
                               "another choice may be right",
@@ -263,7 +265,7 @@ class CaseJudge {
       return;
     }
     Object(VerdictKind::kRefuted,
-           {.kind = "wrong_value",
+           {.kind = FindingKind::kWrongValue,
             .message = fmt::format("{} is off by {:.3g} times what rounding explains",
                                    expected.name, judgement.numbers.worst / kLimit),
             .counterexample = std::move(example)},

@@ -147,7 +147,7 @@ Status AlgebraStage(Verification& verification) {
   if (verification.Ended()) return {};
   verification.Add(
       VerdictKind::kInconclusive,
-      {.kind = "algebraically_different",
+      {.kind = FindingKind::kAlgebraicallyDifferent,
        .message = fmt::format("{} of {} elements are not the same algebra as PyTorch's ({}); no "
                               "inputs were found on which it shows: effect below {:.2g} of the "
                               "tolerance",

@@ -82,7 +82,7 @@ Status CheckCase(Verification& verification, const TracedShape& subject, const P
   if (!weights.empty()) {
     KS_TRY(const CaseOutcome again, verification.JudgePlan(subject, plan, sample, &same_weights));
     if (FirstRefuting(again) == nullptr) {
-      verification.Note({.kind = "prepared_weights",
+      verification.Note({.kind = FindingKind::kPreparedWeights,
                          .message = fmt::format("what the first call makes of {} is kept: other "
                                                 "weights in a later call give wrong results",
                                                 weights)});
@@ -91,7 +91,7 @@ Status CheckCase(Verification& verification, const TracedShape& subject, const P
   }
   Finding finding = objection->finding;
   finding.message = "after earlier calls with other data: " + finding.message;
-  finding.kind = "stale_result";
+  finding.kind = FindingKind::kStaleResult;
   verification.Add(VerdictKind::kRefuted, std::move(finding));
   return {};
 }

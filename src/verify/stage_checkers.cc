@@ -24,7 +24,7 @@ Finding FromChecker(const checkers::Finding& found) {
     if (other.line > 0) message += fmt::format("; the other side is line {}", other.line);
   }
   if (found.count > 1) message += fmt::format(" ({} times)", found.count);
-  return {.kind = checkers::NameOf(found.kind),
+  return {.kind = found.kind,
           .message = std::move(message),
           .where = place.source.file.empty() ? place.ptx : place.source};
 }
@@ -47,11 +47,12 @@ Status CheckSubject(Verification& verification, const TracedShape& subject, vgpu
   list.Finish();
   const bool unwritten =
       std::any_of(outcome.objections.begin(), outcome.objections.end(), [](const Objection& each) {
-        return each.finding.kind == "unwritten" || each.finding.kind == "launch_error";
+        return each.finding.kind == FindingKind::kUnwritten ||
+               each.finding.kind == FindingKind::kLaunchError;
       });
   for (const checkers::Finding& found : sink.Findings()) {
     Finding finding = FromChecker(found);
-    if (found.kind == checkers::FindingKind::kUninitializedRead) {
+    if (found.kind == FindingKind::kUninitializedRead) {
       // Elements that nobody wrote are the business of the numbers. A branch or an address may
       // depend on garbage without consequence: then garbage that differs decides
       // (stage_determinism.cc).

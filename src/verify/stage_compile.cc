@@ -14,14 +14,16 @@ Status Failed(Verification& verification, const Error& error) {
   const bool placed = !first.where.file.empty();
   if (error.kind() == ErrorKind::kInvalidInput && placed) {
     for (const Diagnostic& each : error.diagnostics()) {
-      verification.Add(VerdictKind::kRefuted,
-                       {.kind = "compile_error", .message = each.message, .where = each.where});
+      verification.Add(
+          VerdictKind::kRefuted,
+          {.kind = FindingKind::kCompileError, .message = each.message, .where = each.where});
     }
     return {};
   }
   if (error.kind() == ErrorKind::kUnsupported) {
-    verification.Add(VerdictKind::kUnsupported,
-                     {.kind = "unsupported", .message = first.message, .where = first.where});
+    verification.Add(
+        VerdictKind::kUnsupported,
+        {.kind = FindingKind::kUnsupported, .message = first.message, .where = first.where});
     return {};
   }
   return error;

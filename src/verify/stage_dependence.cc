@@ -38,7 +38,7 @@ Status CheckKernels(Verification& verification, const TracedShape& subject, cons
     if (!outcome.ok() || outcome->run.failure) continue;
     if (SameBytes(outcome->run.outputs, whole.run.outputs) &&
         SameBytes(outcome->run.inputs, whole.run.inputs)) {
-      verification.Note({.kind = "no_effect",
+      verification.Note({.kind = FindingKind::kNoEffect,
                          .message = fmt::format("kernel {} has no effect on the results", name)});
     }
   }

@@ -60,7 +60,7 @@ Status DeterminismStage(Verification& verification) {
       at && !FirstDifference(first.run, again.run)) {
     const HostTensor& tensor = first.run.outputs[at->output];
     verification.Add(VerdictKind::kRefuted,
-                     {.kind = "uninitialised_read",
+                     {.kind = FindingKind::kUninitializedRead,
                       .message = fmt::format("{} depends on memory that nobody wrote: element {} "
                                              "is {:.9g} or {:.9g} as the garbage "
                                              "in it is",
@@ -76,7 +76,7 @@ Status DeterminismStage(Verification& verification) {
   // What reads where it runs gets to run in other places: the schedule chooses them.
   const bool environment =
       std::any_of(verification.verdict.findings.begin(), verification.verdict.findings.end(),
-                  [](const Finding& each) { return each.kind == "reads_environment"; });
+                  [](const Finding& each) { return each.kind == FindingKind::kReadsEnvironment; });
   const uint64_t schedules = atomics || environment ? kSchedulesOfAtomics : kSchedules;
   for (uint64_t schedule = 1; schedule <= schedules; ++schedule) {
     if (!same && schedule > kSchedules) break;
@@ -99,7 +99,7 @@ Status DeterminismStage(Verification& verification) {
   verification.verdict.proof.spread = spread;
   verification.note = fmt::format("{} other orders, other garbage in fresh memory", schedules);
   if (same) return {};
-  Finding finding{.kind = "not_deterministic",
+  Finding finding{.kind = FindingKind::kNondeterministic,
                   .message = fmt::format("results change with the order of blocks and atomics, by "
                                          "up to {:.2g}",
                                          spread)};

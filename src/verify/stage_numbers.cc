@@ -101,12 +101,12 @@ Status Conclude(Verification& verification, std::vector<Job>& jobs) {
       const bool task_inputs = job.sample.inputs == "task";
       if (each.kind != VerdictKind::kRefuted) {
         // Ties are made by these recipes: what they show of choices among equals is nothing.
-        if (task_inputs || each.finding.kind != "several_answers") {
+        if (task_inputs || each.finding.kind != FindingKind::kSeveralAnswers) {
           verification.Add(each.kind, std::move(each.finding));
         }
         continue;
       }
-      const bool fault = each.finding.kind != "wrong_value";
+      const bool fault = each.finding.kind != FindingKind::kWrongValue;
       bool decides = task_inputs || structured_decide || fault || (!job.sample.harsh && each.gross);
       if (!decides && each.gross) {
         KS_TRY(decides, ComputesSomethingElse(verification, *job.subject, job.sample));
@@ -116,7 +116,7 @@ Status Conclude(Verification& verification, std::vector<Job>& jobs) {
         KS_RETURN_IF_ERROR(Shrink(verification, each.finding, *job.subject));
         verification.Add(VerdictKind::kRefuted, std::move(each.finding));
       } else {
-        each.finding.kind = "unstable";
+        each.finding.kind = FindingKind::kUnstable;
         each.finding.message = fmt::format(
             "right on the task's inputs, but not on '{}' ones ({}): off by {:.3g} times what "
             "rounding explains",
@@ -189,7 +189,7 @@ Status Structured(Verification& verification,
 // A result that is not finite though the task's is.
 const Objection* Overflow(const CaseOutcome& outcome) {
   for (const Objection& each : outcome.objections) {
-    if (each.kind == VerdictKind::kRefuted && each.finding.kind == "wrong_value" &&
+    if (each.kind == VerdictKind::kRefuted && each.finding.kind == FindingKind::kWrongValue &&
         each.finding.counterexample && !std::isfinite(each.finding.counterexample->got)) {
       return &each;
     }
@@ -239,7 +239,7 @@ Status Spikes(Verification& verification,
     // Next to such values a small error is nobody's fault.
     for (Job& job : jobs) {
       std::erase_if((*job.outcome)->objections, [](const Objection& each) {
-        return each.finding.kind == "wrong_value" && !each.gross;
+        return each.finding.kind == FindingKind::kWrongValue && !each.gross;
       });
     }
     KS_RETURN_IF_ERROR(Conclude(verification, jobs));

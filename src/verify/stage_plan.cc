@@ -57,7 +57,7 @@ void CheckOutputs(Verification& verification, const Plan& plan) {
     if (Overlaps(output)) {
       verification.Add(
           VerdictKind::kRefuted,
-          {.kind = "wrong_strides",
+          {.kind = FindingKind::kWrongStrides,
            .message = fmt::format("result {} has several elements in one place "
                                   "(shape {}, strides {})",
                                   i, FormatShape(output.shape), FormatShape(output.strides))});
@@ -66,7 +66,7 @@ void CheckOutputs(Verification& verification, const Plan& plan) {
     if (allocated && (buffer.prepared || buffer.kind == PlanBuffer::Kind::kVariable)) {
       verification.Add(
           VerdictKind::kRefuted,
-          {.kind = "static_output",
+          {.kind = FindingKind::kStaticOutput,
            .message = fmt::format("result {} lies in memory that every call returns "
                                   "again: a second call changes the first one's result",
                                   i)});
@@ -79,7 +79,7 @@ void CheckOutputs(Verification& verification, const Plan& plan) {
       if (other.at.offset < output.at.offset + bytes &&
           output.at.offset < other.at.offset + other_bytes && other.strides == output.strides) {
         verification.Add(VerdictKind::kRefuted,
-                         {.kind = "aliased_outputs",
+                         {.kind = FindingKind::kAliasedOutputs,
                           .message = fmt::format("results {} and {} share memory", j, i)});
       }
     }
@@ -106,34 +106,34 @@ void NotePlan(Verification& verification, const Plan& plan) {
   const DeviceCode code = read.ok() ? *read : DeviceCode{};
   for (const std::string& each : code.precision) NoteOnce(verdict.proof.precision, each);
   if (!code.environment.empty()) {
-    verification.Note({.kind = "reads_environment",
+    verification.Note({.kind = FindingKind::kReadsEnvironment,
                        .message = fmt::format("a kernel reads {}: it could tell one run from "
                                               "another",
                                               fmt::join(code.environment, ", "))});
   }
   if (!code.cache_policy.empty()) {
     verification.Note(
-        {.kind = "cache_policy",
+        {.kind = FindingKind::kCachePolicy,
          .message = fmt::format("a kernel asks for data to stay in L2 ({}): calls one "
                                 "after the other may look faster than they are",
                                 fmt::join(code.cache_policy, ", "))});
   }
   // The caller's own stream is number 0.
   if (streams.size() > 1 || (!streams.empty() && !streams.contains(0))) {
-    verification.Note({.kind = "several_streams",
+    verification.Note({.kind = FindingKind::kSeveralStreams,
                        .message = streams.size() > 1
                                       ? fmt::format("kernels run on {} streams", streams.size())
                                       : "kernels run on a stream that is not the caller's"});
   }
   if (!plan.preparation.empty()) {
-    verification.Note({.kind = "preparation",
+    verification.Note({.kind = FindingKind::kPreparation,
                        .message = fmt::format("{} steps of the first call are kept for later ones "
                                               "(timed on their own)",
                                               plan.preparation.size())});
   }
   if (!verdict.libraries.empty() && verification.options.policy.no_libraries) {
     verification.Add(VerdictKind::kRefuted,
-                     {.kind = "library_call",
+                     {.kind = FindingKind::kLibraryCall,
                       .message = fmt::format("delegates to {}, which --no-libraries forbids",
                                              fmt::join(verdict.libraries, ", "))});
   }

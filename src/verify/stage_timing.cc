@@ -169,7 +169,7 @@ class TimingJudge {
       if (!run.unwritten[output][element]) continue;
       verification_.Add(
           VerdictKind::kRefuted,
-          {.kind = "unwritten",
+          {.kind = FindingKind::kUnwritten,
            .message = fmt::format("element [{}] of {} is never written at the timing shape {}",
                                   fmt::join(IndexOf(element, run.outputs[output].shape), ", "),
                                   subject_.task.results[output], Shape())});
@@ -238,7 +238,7 @@ class TimingJudge {
     verification_.Add(fault && fault->kind == vgpu::FaultKind::kNoProgress
                           ? VerdictKind::kInconclusive
                           : VerdictKind::kRefuted,
-                      {.kind = fault ? Word(vgpu::FaultKindName(fault->kind)) : "launch_error",
+                      {.kind = run.failure->kind(),
                        .message = fmt::format("at the timing shape {}: {}", Shape(),
                                               fault ? FaultText(*fault) : run.failure->message),
                        .where = !fault                       ? SourceLocation{}
@@ -278,7 +278,7 @@ class TimingJudge {
     const std::vector<int64_t> index =
         IndexOf(static_cast<size_t>(places[numbers.worst_index]), torch.shape);
     Finding finding{
-        .kind = "wrong_value",
+        .kind = FindingKind::kWrongValue,
         .message = fmt::format("{} is off by {:.3g} times what rounding explains at the timing "
                                "shape {}{} (element [{}]: expected {:.9g}, got {:.9g})",
                                name, numbers.worst / kLimit, Shape(), why, fmt::join(index, ", "),
@@ -381,7 +381,7 @@ Status JudgeLargest(Verification& verification, const std::vector<TaskRequest>& 
   for (const HostFinding& finding : traced.findings) {
     if (!Refutes(finding.kind)) continue;
     verification.Add(VerdictKind::kRefuted,
-                     {.kind = Word(Name(finding.kind)),
+                     {.kind = finding.kind,
                       .message = fmt::format("at the timing shape {}: {}",
                                              subject.request.configuration.name, finding.message),
                       .where = finding.where});
@@ -401,7 +401,7 @@ Status JudgeLargest(Verification& verification, const std::vector<TaskRequest>& 
   judged.merge(KernelsOf(*traced.plan));
   const auto not_judged = [&](const std::string& what, const std::string& reason) {
     verification.Add(VerdictKind::kInconclusive,
-                     {.kind = "not_judged",
+                     {.kind = FindingKind::kNotJudged,
                       .message = fmt::format("{} at the timing shape {} only, which could not be "
                                              "judged: {}",
                                              what, shape, reason)});
@@ -480,7 +480,7 @@ Status JudgeLargest(Verification& verification, const std::vector<TaskRequest>& 
   }
   if (fresh.empty()) {
     if (!ways->empty()) {
-      verification.Warn({.kind = "not_judged",
+      verification.Warn({.kind = FindingKind::kNotJudged,
                          .message = fmt::format("code at {} runs at the timing shape {} and at no "
                                                 "shape that was judged",
                                                 Describe(*ways), shape),

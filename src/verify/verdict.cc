@@ -40,7 +40,7 @@ const char* Name(Weight weight) {
 }
 
 json ToJson(const Finding& finding) {
-  json row = {{"kind", finding.kind},
+  json row = {{"kind", Name(finding.kind)},
               {"message", finding.message},
               {"weight", Name(finding.weight)},
               {"stage", finding.stage}};

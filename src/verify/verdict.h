@@ -9,6 +9,7 @@
 
 #include "support/diagnostic.h"
 #include "support/exit_code.h"
+#include "support/finding_kind.h"
 
 namespace kernelsmith {
 
@@ -47,7 +48,7 @@ enum class Weight {
 
 // One fact about a candidate.
 struct Finding {
-  std::string kind;  // a word for programs: wrong_value, compile_error, illegal_address ...
+  FindingKind kind = FindingKind::kError;
   std::string message;
   SourceLocation where = {};  // in the candidate; file empty: not known
   std::optional<Counterexample> counterexample = {};

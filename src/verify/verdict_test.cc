@@ -17,7 +17,7 @@ Verdict Refuted() {
                   .dtype = "float32",
                   .candidate = "k.cu"};
   verdict.findings.push_back(
-      {.kind = "wrong_value",
+      {.kind = FindingKind::kWrongValue,
        .message = "output.0 differs from the oracle",
        .where = {"k.cu", 12},
        .counterexample = Counterexample{.configuration = "rows=3",

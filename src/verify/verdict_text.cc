@@ -20,7 +20,7 @@ std::string Place(const SourceLocation& where) {
 
 std::string Text(const Finding& finding) {
   std::string text = fmt::format("{}{}: {}\n", EscapeForTerminal(Place(finding.where)),
-                                 finding.kind, EscapeForTerminal(finding.message));
+                                 Name(finding.kind), EscapeForTerminal(finding.message));
   const auto& example = finding.counterexample;
   if (!example) return text;
   if (!example->output.empty()) {

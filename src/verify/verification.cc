@@ -76,12 +76,6 @@ bool AllArePlaceholders(const TracedShape& subject) {
 
 }  // namespace
 
-std::string Word(std::string text) {
-  std::replace(text.begin(), text.end(), ' ', '_');
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-}
-
 std::string KernelName(const std::string& mangled) {
   int status = 0;
   char* demangled = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
@@ -148,7 +142,7 @@ void Verification::Tell(Finding finding, Weight weight) {
   // One defect shows at many shapes; it is told once.
   for (const Finding& known : verdict.findings) {
     if (known.kind == finding.kind && known.weight == weight &&
-        (known.message == finding.message || finding.kind == "unstable")) {
+        (known.message == finding.message || finding.kind == FindingKind::kUnstable)) {
       return;
     }
   }
@@ -257,20 +251,21 @@ Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest re
   trace.results = ResultTensors(subject->task, subject->seen);
   KS_TRY(TraceOutcome traced, Trace(compiled, arguments, trace, tools.processes));
   for (const HostFinding& finding : traced.findings) {
-    if (finding.kind == HostFinding::Kind::kClearedLaunchError) {
+    if (finding.kind == FindingKind::kFailedLaunch) {
       subject->failed_launch = finding.message;
-      Note({.kind = "failed_launch",
+      Note({.kind = FindingKind::kFailedLaunch,
             .message = fmt::format("a launch failed ({}) and the host code cleared the error",
                                    finding.message),
             .where = finding.where});
       continue;
     }
     Add(Refutes(finding.kind) ? VerdictKind::kRefuted : VerdictKind::kUnsupported,
-        {.kind = Word(Name(finding.kind)), .message = finding.message, .where = finding.where});
+        {.kind = finding.kind, .message = finding.message, .where = finding.where});
   }
   if (!traced.plan) {
     if (traced.findings.empty()) {
-      Add(VerdictKind::kInconclusive, {.kind = "no_plan", .message = "the host code has no plan"});
+      Add(VerdictKind::kInconclusive,
+          {.kind = FindingKind::kNoPlan, .message = "the host code has no plan"});
     }
     return std::unique_ptr<TracedShape>();
   }

@@ -131,7 +131,5 @@ std::vector<std::string> NewKernels(const Plan& plan, const std::set<std::string
 // What went wrong and in which thread; the line is the finding's own.
 std::string FaultText(const vgpu::Fault& fault);
 std::vector<int64_t> IndexOf(size_t flat, const Shape& shape);
-// "illegal address" as a word for programs: illegal_address.
-std::string Word(std::string text);
 
 }  // namespace kernelsmith

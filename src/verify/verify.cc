@@ -53,7 +53,7 @@ void NoteSizesInSource(Verification& verification) {
         continue;
       }
       verification.Note(
-          {.kind = "size_in_source",
+          {.kind = FindingKind::kSizeInSource,
            .message = fmt::format("the source has the number {}, a size of the task that was "
                                   "judged at {}: --shapes exact judges the task's own shape alone",
                                   size, smaller.dump())});

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "support/diagnostic.h"
+#include "support/finding_kind.h"
 
 namespace kernelsmith::vgpu {
 
@@ -32,6 +33,8 @@ enum class FaultKind {
 
 // "illegal address", "misaligned address", ...
 const char* FaultKindName(FaultKind kind);
+// The kind by which reports know it.
+FindingKind FindingKindOf(FaultKind kind);
 
 struct Fault {
   FaultKind kind = FaultKind::kLaunchFailure;

@@ -35,6 +35,32 @@ const char* FaultKindName(FaultKind kind) {
   KS_UNREACHABLE();
 }
 
+FindingKind FindingKindOf(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kIllegalAddress:
+      return FindingKind::kIllegalAddress;
+    case FaultKind::kMisalignedAddress:
+      return FindingKind::kMisaligned;
+    case FaultKind::kIllegalInstruction:
+      return FindingKind::kIllegalInstruction;
+    case FaultKind::kAssert:
+      return FindingKind::kAssertionFailed;
+    case FaultKind::kTrap:
+      return FindingKind::kTrap;
+    case FaultKind::kStackOverflow:
+      return FindingKind::kStackOverflow;
+    case FaultKind::kDeadlock:
+      return FindingKind::kDeadlock;
+    case FaultKind::kNoProgress:
+      return FindingKind::kLivelock;
+    case FaultKind::kEndlessLoop:
+      return FindingKind::kEndlessLoop;
+    case FaultKind::kLaunchFailure:
+      return FindingKind::kLaunchError;
+  }
+  KS_UNREACHABLE();
+}
+
 void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what,
                 std::string_view details) {
   stopped = true;

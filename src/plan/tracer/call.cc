@@ -113,13 +113,14 @@ bool ReportResult(const Value& value, bool direct) {
   if (present.kind == Value::Kind::kNone) present = Value::Tuple({});
   std::erase_if(present.items, [](const Value& v) { return v.kind == Value::Kind::kNone; });
   if (!Flatten(present, &tensors)) {
-    recorder.Finding("wrong_result", "the function returned something that is no tensor");
+    recorder.Finding(FindingKind::kWrongResult,
+                     "the function returned something that is no tensor");
     return false;
   }
   json list = json::array();
   for (const at::Tensor& tensor : tensors) {
     if (!tensor.is_cuda()) {
-      recorder.Finding("wrong_result", "the function returned a tensor on the CPU");
+      recorder.Finding(FindingKind::kWrongResult, "the function returned a tensor on the CPU");
       return false;
     }
     list.push_back({{"d", light::GraphDType(tensor.scalar_type())},
@@ -180,8 +181,8 @@ void CallBoth(const json& request, std::vector<Value>& arguments) {
     if (function == nullptr) {
       std::string known;
       for (const auto& f : light::Functions()) known += (known.empty() ? "" : ", ") + f.name;
-      recorder.Finding("exception", "the module has no function '" + name + "'" +
-                                        (known.empty() ? "" : "; it has " + known));
+      recorder.Finding(FindingKind::kException, "the module has no function '" + name + "'" +
+                                                    (known.empty() ? "" : "; it has " + known));
       return;
     }
     call = [function, &arguments] { return CallOnce(*function, arguments); };
@@ -202,14 +203,14 @@ void CallBoth(const json& request, std::vector<Value>& arguments) {
   const Value result = call();
   const cudaError_t error = cudaGetLastError();
   if (error != cudaSuccess) {
-    recorder.Finding("launch_error",
+    recorder.Finding(FindingKind::kLaunchError,
                      std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error),
                      error == cudaErrorMemoryAllocation);
     return;
   }
   // One whose error the program cleared: it may have had another way.
   if (const cudaError_t failed = cudart::TakeFailedLaunch(); failed != cudaSuccess) {
-    recorder.Finding("cleared_launch_error",
+    recorder.Finding(FindingKind::kFailedLaunch,
                      std::string(cudaGetErrorName(failed)) + ": " + cudaGetErrorString(failed),
                      failed == cudaErrorMemoryAllocation);
   }
@@ -239,11 +240,12 @@ void CallCandidate(const json& request, std::vector<Value>& arguments) {
   try {
     CallBoth(request, arguments);
   } catch (const light::UnsupportedError& error) {
-    recorder.Finding("unsupported", error.what());
+    recorder.Finding(FindingKind::kUnsupported, error.what());
   } catch (const std::exception& error) {
-    recorder.Finding("exception", error.what(), RanOutOfMemory());
+    recorder.Finding(FindingKind::kException, error.what(), RanOutOfMemory());
   } catch (...) {
-    recorder.Finding("exception", "an exception that is no std::exception", RanOutOfMemory());
+    recorder.Finding(FindingKind::kException, "an exception that is no std::exception",
+                     RanOutOfMemory());
   }
 }
 

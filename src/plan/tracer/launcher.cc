@@ -330,9 +330,9 @@ std::function<Value()> BindLauncher(const json& request, std::vector<Value>& arg
   TraceRecorder& recorder = TraceRecorder::Get();
   const Launcher* launcher = Choose(request["function"]);
   if (launcher == nullptr) {
-    recorder.Finding("exception", "several extern \"C\" functions, none named '" +
-                                      request["function"].get<std::string>() +
-                                      "', launch, solve or run");
+    recorder.Finding(FindingKind::kException, "several extern \"C\" functions, none named '" +
+                                                  request["function"].get<std::string>() +
+                                                  "', launch, solve or run");
     return {};
   }
   std::vector<NamedTensor> inputs;

@@ -119,12 +119,13 @@ void OpInto(const char* op, const std::vector<OpArgument>& arguments,
         const std::vector<TensorMemory> inputs = Resolve(from);
         const std::vector<TensorMemory> outputs = Resolve(to);
         if (inputs.size() != from.size() || outputs.size() != to.size()) {
-          TraceRecorder::Get().Finding("crash", name + " on memory that was freed");
+          TraceRecorder::Get().Finding(FindingKind::kCrash, name + " on memory that was freed");
           return;
         }
         const Status status = RunLibrary(name, text, inputs, outputs);
         if (!status.ok()) {
-          TraceRecorder::Get().Finding("unsupported", name + ": " + status.error().message());
+          TraceRecorder::Get().Finding(FindingKind::kUnsupported,
+                                       name + ": " + status.error().message());
         }
       });
 }

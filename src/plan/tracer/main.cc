@@ -101,7 +101,7 @@ int Run(int reply) {
   // From here on everything is the candidate's.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    recorder.Finding("unsupported", ExplainLoadError(::dlerror()));
+    recorder.Finding(FindingKind::kUnsupported, ExplainLoadError(::dlerror()));
     return 0;
   }
   CloseFileSystem();

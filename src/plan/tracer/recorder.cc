@@ -387,9 +387,9 @@ void TraceRecorder::Library(json step, std::function<void()> run) {
 
 void TraceRecorder::Phase(const char* name) { Emit({{"s", "phase"}, {"p", name}}); }
 
-void TraceRecorder::Finding(const char* kind, const std::string& message, bool out_of_memory) {
+void TraceRecorder::Finding(FindingKind kind, const std::string& message, bool out_of_memory) {
   Emit({{"s", "finding"},
-        {"kind", kind},
+        {"kind", Name(kind)},
         {"message", message},
         {"oom", out_of_memory},
         {"at", Site()}});

@@ -15,6 +15,7 @@
 
 #include "cudart/recorder.h"
 #include "cudart/runtime.h"
+#include "support/finding_kind.h"
 
 namespace kernelsmith::tracer {
 
@@ -51,7 +52,7 @@ class TraceRecorder : public cudart::Recorder {
 
   void Phase(const char* name);
   // `out_of_memory`: it is for want of device memory.
-  void Finding(const char* kind, const std::string& message, bool out_of_memory = false);
+  void Finding(FindingKind kind, const std::string& message, bool out_of_memory = false);
   void Emit(const nlohmann::json& line);
   void FlushReply();
 

@@ -1,5 +1,5 @@
 // A launch that exceeds the limits.
-// FINDING: launch-error
+// FINDING: launch_error
 // ARGS: x=f32[8]
 #include <torch/extension.h>
 

@@ -1,5 +1,5 @@
 // A result on the CPU.
-// FINDING: wrong-result
+// FINDING: wrong_result
 // ARGS: x=f32[8]
 #include <torch/extension.h>
 

@@ -1,5 +1,5 @@
 // The launch depends on the data.
-// FINDING: data-dependent
+// FINDING: data_dependent
 // ARGS: x=f32[8]
 #include <torch/extension.h>
 

@@ -1,5 +1,5 @@
 // The answer is computed on the CPU.
-// FINDING: host-computed
+// FINDING: host_computed
 // ARGS: x=f32[8]
 #include <torch/extension.h>
 
