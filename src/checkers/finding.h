@@ -60,6 +60,7 @@ struct Finding {
   // bits ...
   std::optional<Place> other;
   std::string other_message;                   // what happened there
+  bool host_sees_it = false;                   // undefined bits of a kernel, at `other`
   std::optional<vgpu::Allocation> allocation;  // in which or near which the address is
   std::optional<Place> allocated;              // where that was allocated
 };

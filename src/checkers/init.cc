@@ -515,6 +515,7 @@ class InitChecker final : public Checker {
                             NameOf(from.space), what);
       finding.other = where;
       finding.other_message = "seen by the host";
+      finding.host_sees_it = true;
     } else {
       finding.severity = unwritten;
       finding.message = fmt::format(

@@ -159,6 +159,7 @@ std::string EncodeFinding(const Finding& finding) {
   if (finding.other) {
     j["other"] = Pack(*finding.other);
     j["omsg"] = finding.other_message;
+    j["host"] = finding.host_sees_it;
   }
   if (finding.allocation) {
     j["alloc"] = json::array({finding.allocation->address, finding.allocation->size,
@@ -198,6 +199,7 @@ Result<std::vector<Finding>> DecodeReport(std::string_view text) {
         if (j.contains("other")) {
           f.other = UnpackPlace(j["other"]);
           f.other_message = j.at("omsg");
+          f.host_sees_it = j.at("host");
         }
         if (j.contains("alloc")) {
           vgpu::Allocation a;
