@@ -48,7 +48,7 @@ struct SymbolicRun {
   std::vector<std::vector<int64_t>> degrees;
   // Instructions on bits of floats that no rule knows, with their source lines.
   std::vector<std::string> notes;
-  uint64_t decisions = 0;        // of floats that depend on inputs
+  uint64_t decisions = 0;        // decisions about floats that depend on inputs
   uint64_t lane_operations = 0;  // float operations on shadows
   std::chrono::nanoseconds duration{0};
 };
@@ -69,7 +69,7 @@ struct EquivalenceDraw {
 struct EquivalenceRequest {
   const Graph* graph = nullptr;
   const Plan* plan = nullptr;
-  std::string ptx;  // with visible math
+  std::string ptx;  // PTX with visible math
   std::string ptx_name = "candidate.ptx";
   // The placeholder that each input is; empty: inputs are named as placeholders are. A name that is
   // no placeholder: the graph does not use that input.
@@ -103,7 +103,7 @@ struct OutputEquivalence {
   int64_t different = 0;     // in no draw equal, in one different beyond excuse
   int64_t inconclusive = 0;  // neither
   std::map<std::string, UndecidedElements> reasons;  // why inconclusive, in words
-  std::vector<ElementMismatch> mismatches;  // of different elements, the first kMaxMismatches
+  std::vector<ElementMismatch> mismatches;  // the first kMaxMismatches elements that differ
   static constexpr size_t kMaxMismatches = 64;
 };
 
@@ -111,15 +111,15 @@ struct EquivalenceReport {
   Equality verdict = Equality::kInconclusive;  // kEqual: every element of every output
   std::string reason;                          // one line, where not equal
   std::vector<OutputEquivalence> outputs;      // results, then mutated inputs
-  size_t draws = 0;                            // that were run
+  size_t draws = 0;                            // draws that were run
   // The probability that unequal outputs pass as equal; nothing where no bound holds (exp, log,
   // roots, uninterpreted functions): the proof is then "heuristic".
   std::optional<double> bound;
   std::vector<std::string> assumptions;  // "exp of an argument below -80 counts as 0"
-  std::vector<std::string> notes;        // of SymbolicRun
+  std::vector<std::string> notes;        // the notes of SymbolicRun
   uint64_t lane_operations = 0;
   std::chrono::nanoseconds duration{0};
-  std::chrono::nanoseconds kernel_duration{0};  // of it the kernels with their shadows
+  std::chrono::nanoseconds kernel_duration{0};  // the part that kernels with their shadows took
   std::chrono::nanoseconds graph_duration{0};
 
   bool proved() const { return verdict == Equality::kEqual; }

@@ -58,11 +58,11 @@ class ShadowObserver final : public vgpu::Observer {
   enum class Action : uint8_t;
   struct Row {
     Action action;
-    CellKind kind = CellKind::kNone;         // of the result
-    CellKind source_kind = CellKind::kNone;  // of the sources
+    CellKind kind = CellKind::kNone;         // the kind of the result
+    CellKind source_kind = CellKind::kNone;  // the kind of the sources
     uint8_t halves = 1;                      // 2: f16x2, bf16x2
     Place d, d2, a, b, c, e;
-    const Cell* constant[3][2] = {};  // of a, b, c where they are constants: for each half
+    const Cell* constant[3][2] = {};  // cells of a, b and c where they are constants, for each half
   };
   struct Table {
     const vgpu::Function* function = nullptr;
@@ -193,7 +193,7 @@ class ShadowObserver final : public vgpu::Observer {
   uint64_t local_window_ = 0;
   int wmma_step_ = 0;  // elements of the fragment that were accessed already
 
-  // Of the frame that executes.
+  // The cells of the frame that executes.
   uint64_t frame_id_ = ~uint64_t{0};
   vgpu::WarpView* view_ = nullptr;
   const Table* table_ = nullptr;

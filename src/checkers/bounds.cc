@@ -120,7 +120,7 @@ class BoundsChecker final : public Checker {
 
   const std::string& KernelOf(const WarpView& warp) { return launches_[warp.launch_id()].kernel; }
 
-  // Of the instruction that calls: the pc is there.
+  // The place of the instruction that calls: the pc is there.
   Place PlaceAt(WarpView& warp, int lane) {
     return PlaceOf(KernelOf(warp), warp, warp.instruction(), lane);
   }
@@ -317,7 +317,7 @@ class BoundsChecker final : public Checker {
 
   vgpu::VirtualGpu& gpu_;
   std::map<uint64_t, vgpu::LaunchInfo> launches_;
-  std::map<uint64_t, HeapBlock> blocks_;  // of the device heap, in use
+  std::map<uint64_t, HeapBlock> blocks_;  // blocks of the device heap that are in use
   std::map<uint64_t, HeapBlock> freed_;
   std::map<uint64_t, Place> host_allocations_;  // by allocation
   std::map<uint64_t, Place> host_frees_;        // by allocation

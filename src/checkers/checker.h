@@ -34,7 +34,7 @@ struct HostCopy {
   uint64_t from_pitch = 0;
   uint64_t to_slice = 0;
   uint64_t from_slice = 0;
-  Place place;  // of the call
+  Place place;  // the place of the call
 };
 
 // A call of the API that failed.

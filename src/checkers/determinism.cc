@@ -117,7 +117,7 @@ class Watch final : public vgpu::Observer {
 struct Spread {
   uint64_t words = 0;
   std::vector<MemoryRange> where;
-  Allocation allocation;  // of the first
+  Allocation allocation;  // the allocation of the first difference
   uint64_t offset = 0;
   uint32_t old_bits = 0;
   uint32_t new_bits = 0;

@@ -15,8 +15,8 @@
 namespace kernelsmith::checkers {
 
 struct DeterminismLimits {
-  uint64_t bytes = uint64_t{512} << 20;        // of all allocations: they are copied twice
-  uint64_t instructions = uint64_t{50} << 20;  // of warps, in the first run
+  uint64_t bytes = uint64_t{512} << 20;  // the most bytes of all allocations: they are copied twice
+  uint64_t instructions = uint64_t{50} << 20;  // the most instructions of warps in the first run
   // Sums of a few numbers come out the same in most orders: many are tried, until one differs or
   // so many instructions of warps went into it. Two are tried in any case.
   uint64_t orders = 12;

@@ -35,11 +35,11 @@ struct HostFrame {
 // Where in a kernel, or (kernel empty) in host code.
 struct Place {
   std::string kernel;
-  SourceLocation source;  // of the CUDA source; empty without -lineinfo
+  SourceLocation source;  // a place in the CUDA source; empty without -lineinfo
   SourceLocation ptx;
   std::string instruction;        // as PTX text
-  std::string function;           // of host code, when known
-  std::vector<HostFrame> frames;  // of host code, innermost first
+  std::string function;           // the function of host code, when known
+  std::vector<HostFrame> frames;  // frames of host code, innermost first
   std::optional<vgpu::Dim3> block;
   std::optional<vgpu::Dim3> thread;
 };

@@ -53,9 +53,9 @@ class DefinedMemory {
   // Undefined bytes that kernels stored, by address of the store.
   void SetOrigin(uint64_t address, OriginPtr origin) { stored_[address] = std::move(origin); }
   void ForgetOrigins(uint64_t address, uint64_t bytes);
-  // Of a store into [address, address + bytes); null: none.
+  // The place of a store into [address, address + bytes); null: none.
   OriginPtr OriginIn(uint64_t address, uint64_t bytes) const;
-  // Of the store that put the byte at `address` there.
+  // The place of the store that put the byte at `address` there.
   OriginPtr OriginOf(uint64_t address) const;
 
  private:

@@ -270,7 +270,7 @@ void RaceChecker::AccessLane(Actor& actor, uint64_t address, uint32_t bytes) {
   }
   const auto finest =
       static_cast<uint32_t>(std::countr_zero(static_cast<uint32_t>(address) | bytes | 4u));
-  const uint64_t base = address - offset;  // of the home's shared memory
+  const uint64_t base = address - offset;  // where the home's shared memory begins
   for (uint64_t at = address; at < address + bytes;) {
     Page* page;
     if (actor.shared) {
@@ -323,7 +323,7 @@ bool RaceChecker::IsPast(const Actor& actor, const Entry& entry) const {
   if (actor.shared && stamp.block != actor.home->order->number &&
       (!launch_->HasClusters() ||
        launch_->ClusterOf(stamp.block) != launch_->ClusterOf(actor.home->order->number))) {
-    return true;  // of a block that had this memory before
+    return true;  // The access is that of a block that had this memory before.
   }
   if ((entry.who & Entry::kPending) != 0) return false;
   return LaunchOrder::Ordered(*actor.block.order, actor.thread, stamp.block, entry.thread(),
@@ -404,7 +404,7 @@ void RaceChecker::Write(Actor& actor, Cell& cell) {
     return;
   }
   // Atomics and the like of other threads are no races, but later plain accesses must know them.
-  // Of those a plain one (such as the initialisation of a barrier) says more.
+  // A plain one among those (such as the initialisation of a barrier) says more.
   const bool plain = cell.write.stamp != 0 && (cell.write.who & Entry::kStrong) == 0;
   const bool keeps_plain = !other_past && (cell.other_write.who & Entry::kStrong) == 0;
   if (plain || (!write_past && !keeps_plain)) cell.other_write = cell.write;

@@ -85,7 +85,7 @@ class RaceChecker final : public Checker {
   void Report(Actor& actor, const Entry& entry, bool entry_writes, bool volatile_pair);
   bool WritesSameValue(const Actor& actor, const Entry& entry) const;
   Place PlaceOfEntry(const Entry& entry) const;
-  // Of a word of shared memory by which threads synchronise.
+  // An access to a word of shared memory by which threads synchronise.
   static uint64_t SharedKey(uint64_t block_number, uint64_t offset) {
     return offset + (block_number << 24);
   }
@@ -103,14 +103,14 @@ class RaceChecker final : public Checker {
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
   uint32_t stamp_base_ = 0;
-  std::vector<Stamp> stamps_;                      // by Entry::stamp - 1 - stamp_base_
-  std::vector<std::unique_ptr<Launch>> launches_;  // by Stamp::launch
+  std::vector<Stamp> stamps_;                      // indexed by Entry::stamp - 1 - stamp_base_
+  std::vector<std::unique_ptr<Launch>> launches_;  // indexed by Stamp::launch
   Launch* launch_ = nullptr;
   Shadow global_;
   PagePool shared_pages_;
   std::vector<std::unique_ptr<RaceSite>> sites_;
   std::unordered_map<const vgpu::Instruction*, uint32_t> site_of_;
-  std::vector<std::shared_ptr<const HostAccess>> host_;  // that the host has not waited for
+  std::vector<std::shared_ptr<const HostAccess>> host_;  // not waited for yet
   std::vector<Race> races_;
   std::map<std::array<uint32_t, 4>, size_t> race_of_;  // sites, kind, space
 };

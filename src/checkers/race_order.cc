@@ -92,7 +92,7 @@ void LaunchOrder::Release(Block& block, uint32_t barrier, const std::vector<uint
   bool whole = at.only_sync;
   for (size_t w = 0; w < block.warps.size(); ++w) whole = whole && (live[w] & ~at.waiting[w]) == 0;
 
-  VectorClock known;                 // of all that took part
+  VectorClock known;                 // what all that took part know
   std::array<VectorClock, 2> ready;  // what their fences made ready
   for (size_t w = 0; w < block.warps.size(); ++w) {
     if (block.warps[w].lanes == nullptr) continue;

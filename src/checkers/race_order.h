@@ -56,8 +56,8 @@ class LaunchOrder {
     uint32_t number = 0;
     uint32_t now = 1;
     uint32_t full = 0;
-    uint32_t stamp = 0;     // of (number, now); 0: none yet. The shadow's business.
-    VectorClock known;      // of other blocks, for all threads
+    uint32_t stamp = 0;     // the shadow's stamp for (number, now); 0: none yet
+    VectorClock known;      // what all its threads know of other blocks
     bool released = false;  // some thread has ready[]
     std::vector<Warp> warps;
     std::array<Barrier, 16> barriers;
@@ -115,7 +115,7 @@ class LaunchOrder {
   std::map<uint32_t, Block> blocks_;
   Block* last_ = nullptr;
   std::unordered_map<uint64_t, Word> words_;
-  std::map<std::pair<uint32_t, uint32_t>, VectorClock> phases_;  // of clusters
+  std::map<std::pair<uint32_t, uint32_t>, VectorClock> phases_;  // by cluster and phase
 };
 
 }  // namespace kernelsmith::checkers

@@ -16,7 +16,7 @@ struct Entry {
   static constexpr uint16_t kStrong = 1 << 10;
   static constexpr uint16_t kDeviceScope = 1 << 11;
   static constexpr uint16_t kVolatile = 1 << 12;  // and no atomic
-  static constexpr uint16_t kAsync = 1 << 13;     // by cp.async
+  static constexpr uint16_t kAsync = 1 << 13;     // the access was made by cp.async
   static constexpr uint16_t kPending = 1 << 14;   // whose group was not waited for yet
 
   uint32_t stamp = 0;  // block and clock

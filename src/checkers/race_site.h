@@ -13,7 +13,7 @@ struct RaceSite {
   uint16_t id = 0;
   Place place;            // without block and thread
   bool ignored = false;   // memory that no thread writes
-  bool constant = false;  // of that, memory that the host may write
+  bool constant = false;  // constant memory that the host may write
   bool reads = false;
   bool writes = false;
   bool is_atomic = false;

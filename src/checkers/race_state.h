@@ -39,7 +39,7 @@ struct RaceChecker::SharedCopy {
 };
 
 struct RaceChecker::BlockState {
-  // Of one thread, by cp.async.
+  // What one thread copies by cp.async.
   struct Copies {
     std::deque<std::vector<SharedCopy>> groups;
     std::vector<SharedCopy> open;
@@ -48,8 +48,8 @@ struct RaceChecker::BlockState {
   LaunchOrder::Block* order = nullptr;
   std::vector<uint32_t> live;  // lanes of each warp
   std::vector<std::unique_ptr<Page>> shared;
-  std::map<uint32_t, Copies> copies;                 // by thread
-  std::map<uint32_t, std::vector<SharedCopy>> bulk;  // by the offset of the mbarrier they end at
+  std::map<uint32_t, Copies> copies;                 // copies by thread
+  std::map<uint32_t, std::vector<SharedCopy>> bulk;  // by the offset of their mbarrier
   bool ended = false;                                // but other blocks of the cluster have not
 };
 
@@ -81,7 +81,7 @@ struct RaceChecker::Launch {
   std::map<uint64_t, BlockState> blocks;
   uint64_t recent_number = 0;
   BlockState* recent = nullptr;
-  std::vector<std::shared_ptr<const HostAccess>> host;  // that may overlap with it
+  std::vector<std::shared_ptr<const HostAccess>> host;  // host accesses that may overlap with it
 
   uint32_t ClusterOf(uint64_t number) const {
     const uint64_t x = number % grid.x / cluster.x;
@@ -103,7 +103,7 @@ struct RaceChecker::Actor {
   uint32_t lane = 0;
   uint32_t thread = 0;
   bool shared = false;
-  uint64_t address = 0;  // of the cell
+  uint64_t address = 0;  // the address of the cell
   uint32_t cell_bytes = 4;
 };
 

@@ -283,7 +283,7 @@ class SyncChecker final : public Checker {
     Place place;
     uint32_t expected = 0;
     bool waits = true;
-    std::vector<uint32_t> lanes;  // of each warp
+    std::vector<uint32_t> lanes;  // lanes of each warp
   };
   using Barrier = std::vector<Arrival>;
 

@@ -7,7 +7,7 @@ namespace kernelsmith::checkers {
 namespace {
 
 constexpr int kBitsPerLevel = 4;
-constexpr int kLevels = 32 / kBitsPerLevel;  // of inner nodes; level 0 holds a block's clocks
+constexpr int kLevels = 32 / kBitsPerLevel;  // inner nodes; level 0 holds a block's clocks
 
 uint32_t SlotOf(uint32_t block, int level) {
   return block >> (kBitsPerLevel * (level - 1)) & ((1u << kBitsPerLevel) - 1);

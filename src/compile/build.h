@@ -22,7 +22,7 @@ struct Build {
   std::string headers_hash;
   std::filesystem::path scratch;  // candidate.cu is there; results go there too
   std::filesystem::path source;   // as the user named it
-  std::string text;               // of the source
+  std::string text;               // the source
   CandidateStyle style = CandidateStyle::kTorch;
 };
 

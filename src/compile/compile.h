@@ -32,13 +32,13 @@ enum class CandidateStyle {
 
 struct CompiledCandidate {
   std::filesystem::path source;  // as the user named it
-  std::string text;              // of the source
+  std::string text;              // the source
   CandidateStyle style = CandidateStyle::kTorch;
-  std::string ptx;                     // of the whole file
+  std::string ptx;                     // the PTX of the whole file
   std::filesystem::path ptx_path;      // the same as a file, for messages
   std::filesystem::path host_library;  // only the tracer's child ever loads it
   std::vector<Diagnostic> warnings;
-  std::string key;  // of the cache: a hash of everything that went in
+  std::string key;  // the key of the cache: a hash of everything that went in
   bool cached = false;
   bool host_by_clang = false;
   std::chrono::nanoseconds duration{0};

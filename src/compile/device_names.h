@@ -22,7 +22,7 @@ std::string CanonicalName(std::string_view name);
 
 struct DeviceNames {
   std::vector<std::string> kernels;
-  std::vector<std::string> variables;  // of the module, in global and constant memory
+  std::vector<std::string> variables;  // variables of the module in global and constant memory
   bool struct_parameters = false;      // some kernel takes a struct with room for padding by value
 };
 Result<DeviceNames> DeviceNamesOf(const std::string& ptx);

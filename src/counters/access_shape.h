@@ -8,8 +8,8 @@
 
 namespace kernelsmith::counters {
 
-inline constexpr uint32_t kBanks = 32;     // of shared memory,
-inline constexpr uint32_t kBankBytes = 4;  // that many bytes wide each
+inline constexpr uint32_t kBanks = 32;     // banks of shared memory
+inline constexpr uint32_t kBankBytes = 4;  // bytes of a bank's word
                                            // (CUDA C++ Programming Guide, "Shared Memory")
 
 // `bytes` at `address`, of lane `lane`.

@@ -29,7 +29,7 @@ class AsyncWaits {
   struct Warp {
     uint64_t slots = 0;         // issued so far
     bool open = false;          // copies that are in no group yet
-    std::vector<Group> groups;  // that were not waited for
+    std::vector<Group> groups;  // groups that were not waited for
   };
   void Wait(Warp& warp, size_t but);
 

@@ -34,7 +34,7 @@ class SectoredCache {
  private:
   struct Line {
     uint64_t tag = ~uint64_t{0};
-    uint64_t stamp = 0;  // of the last use; 0: empty
+    uint64_t stamp = 0;  // the time of the last use; 0: empty
     uint8_t valid = 0;   // a bit a sector
     uint8_t dirty = 0;
   };

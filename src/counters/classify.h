@@ -15,21 +15,21 @@ struct InstructionFacts {
   // One access of many parts, which the handler tells one by one.
   bool gathered = false;
   bool conditional_branch = false;
-  // Of one lane.
+  // What one lane does.
   uint8_t flops_fp32 = 0;
   uint8_t flops_fp64 = 0;
   uint8_t flops_fp16 = 0;
   uint8_t special = 0;
-  // Of the warp.
+  // What the warp does.
   uint64_t flops_tensor = 0;
   bool tf32 = false;
   bool eight_bit = false;
   uint8_t issue = 1;  // machine instructions, about
-  // Of a load: its share of a wait, 1 / the number of loads that are waited for together.
+  // A load's share of a wait: 1 / the number of loads that are waited for together.
   float wait = 0;
 };
 
-// Of every instruction of the function.
+// The class of every instruction of the function.
 std::vector<InstructionFacts> FactsOf(const vgpu::Function& function);
 // Fills in `wait`.
 void AddWaits(const vgpu::Function& function, std::vector<InstructionFacts>& facts);

@@ -24,7 +24,7 @@ struct CounterOptions {
   const GpuModel* gpu = &DefaultGpuModel();
   // Sizes of allocations bound what the blocks that nobody watches can touch; may be null.
   const vgpu::DeviceMemory* memory = nullptr;
-  // Of a bigger grid so many blocks are watched, half of them neighbours (blocks that run at the
+  // So many blocks of a bigger grid are watched, half of them neighbours (blocks that run at the
   // same time share data through L2), half at random; 0: always all.
   uint64_t max_blocks = 96;
   // Watching ends behind the block (but the fourth at the earliest) in which a launch has executed

@@ -48,13 +48,13 @@ struct LaunchCounters {
   // ---- instructions, PTX's, once per warp; those whose guard no lane fulfils are not among them
   uint64_t warp_instructions = 0;
   uint64_t lane_instructions = 0;  // summed over lanes that execute
-  uint64_t code_instructions = 0;  // of the PTX that ran at all, each once: loops repeat them
+  uint64_t code_instructions = 0;  // lines of PTX that ran, each once: loops repeat them
   std::array<uint64_t, kInstructionClasses> by_class{};  // warp instructions
   // Machine instructions that these become, about: 64-bit integers and divisions are several,
   // moves and parameter loads none. Model.
   uint64_t issue_slots = 0;
   uint64_t branches = 0;            // conditional ones that at least one lane takes
-  uint64_t divergent_branches = 0;  // of these, where lanes parted
+  uint64_t divergent_branches = 0;  // branches at which lanes parted
   uint64_t barriers = 0;            // warps that came to a barrier of the block
   // How often warps wait for loads, those that can be in flight at the same time counted as one.
   // Model: from what depends on what in the PTX.
@@ -70,21 +70,21 @@ struct LaunchCounters {
   uint64_t flops_fp32 = 0;
   uint64_t flops_fp64 = 0;
   uint64_t flops_fp16 = 0;
-  uint64_t flops_tensor = 0;        // of matrix instructions, all types
-  uint64_t flops_tensor_tf32 = 0;   // of these, with tf32 operands (half the speed of float16)
-  uint64_t flops_tensor_8bit = 0;   // of these, with 8-bit operands (twice the speed)
-  uint64_t special_operations = 0;  // of the special function unit
+  uint64_t flops_tensor = 0;        // flops of matrix instructions of all types
+  uint64_t flops_tensor_tf32 = 0;   // those with tf32 operands (half the speed of float16)
+  uint64_t flops_tensor_8bit = 0;   // those with 8-bit operands (twice the speed)
+  uint64_t special_operations = 0;  // operations of the special function unit
 
   // ---- global memory
   uint64_t global_loads = 0;  // requests: warp instructions
   uint64_t global_stores = 0;
   uint64_t global_load_sectors = 0;  // 32-byte sectors touched by a request, summed over requests
   uint64_t global_store_sectors = 0;
-  uint64_t global_load_bytes = 0;  // that lanes asked for
+  uint64_t global_load_bytes = 0;  // bytes that lanes asked for
   uint64_t global_store_bytes = 0;
   uint64_t unique_bytes = 0;          // distinct sectors that the grid touches, in bytes
-  uint64_t unique_read_bytes = 0;     // of these, first touched by a read: compulsory reads
-  uint64_t unique_written_bytes = 0;  // of these, written: compulsory writes
+  uint64_t unique_read_bytes = 0;     // those first touched by a read: compulsory reads
+  uint64_t unique_written_bytes = 0;  // those that are written: compulsory writes
   uint64_t l1_sectors = 0;            // loads that go through L1 (model from here on)
   uint64_t l1_hits = 0;
   uint64_t l2_sectors = 0;  // what L1 does not serve, stores, atomics
@@ -114,12 +114,12 @@ struct LaunchCounters {
   uint64_t local_sectors = 0;
 
   // ---- occupancy
-  uint32_t shared_bytes = 0;          // of a block, static and dynamic
-  uint32_t registers = 0;             // of a thread
+  uint32_t shared_bytes = 0;          // shared memory of a block, static and dynamic
+  uint32_t registers = 0;             // registers of a thread
   bool registers_from_ptxas = false;  // else estimated from the PTX
-  uint32_t spill_store_bytes = 0;     // of a thread, as ptxas says (instructions in the code)
+  uint32_t spill_store_bytes = 0;  // spills of a thread, as ptxas says (instructions in the code)
   uint32_t spill_load_bytes = 0;
-  uint32_t resident_blocks = 0;  // that an SM holds
+  uint32_t resident_blocks = 0;  // blocks that an SM holds
   double occupancy = 0;          // resident warps over what the SM can hold
   std::string occupancy_limit;   // registers, shared memory, threads, blocks
 
@@ -129,7 +129,7 @@ struct LaunchCounters {
   double IdealSectorsPerLoad() const;  // if all bytes of a sector were asked for
   double SectorsPerStore() const;
   double BankConflictFactor() const;  // wavefronts over ideal ones
-  uint64_t Flops() const;             // of all kinds
+  uint64_t Flops() const;             // flops of all kinds
   uint64_t DramBytes() const { return dram_read_bytes + dram_written_bytes; }
   double ArithmeticIntensity() const;  // flops per byte of DRAM traffic
   double Reuse() const;                // bytes that lanes asked for over unique bytes

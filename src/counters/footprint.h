@@ -12,8 +12,8 @@ namespace kernelsmith::counters {
 // Sectors by how many of the watched blocks touched them.
 struct Footprint {
   uint64_t sectors = 0;     // distinct
-  uint64_t once = 0;        // by one block only
-  uint64_t twice = 0;       // by two
+  uint64_t once = 0;        // sectors that one block alone touches
+  uint64_t twice = 0;       // sectors that two blocks touch
   uint64_t read_first = 0;  // first touched by a read: their bytes must come from somewhere
   uint64_t written = 0;
   uint64_t block_sectors = 0;  // sum over blocks of the sectors that each touched

@@ -45,7 +45,7 @@ std::map<std::string, PtxasKernel> ParsePtxas(std::string_view text) {
   std::map<std::string, PtxasKernel> kernels;
   std::istringstream lines{std::string(text)};
   PtxasKernel* kernel = nullptr;
-  bool properties = false;  // of the kernel itself, not of a function that it calls
+  bool properties = false;  // the lines speak of the kernel itself, not of a function that it calls
   std::string name;
   for (std::string line; std::getline(lines, line);) {
     if (line.find("Compiling entry function") != std::string::npos) {

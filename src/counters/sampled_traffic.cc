@@ -11,10 +11,10 @@ namespace {
 
 // One allocation of a sampled launch, in sectors.
 struct Region {
-  double distinct = 0;    // that the grid touches
-  double read_first = 0;  // of these
+  double distinct = 0;    // sectors that the grid touches
+  double read_first = 0;  // those that are read first
   double written = 0;
-  double wave = 0;  // that blocks which run at the same time touch
+  double wave = 0;  // sectors that blocks which run at the same time touch
 };
 
 }  // namespace

@@ -61,7 +61,7 @@ struct RunLaunch {
   std::string kernel;
   vgpu::LaunchStatistics statistics;
   bool may_depend_on_order = false;      // it has atomics or the like (vgpu/block_interaction.h)
-  std::chrono::nanoseconds duration{0};  // of the simulation, not of a GPU
+  std::chrono::nanoseconds duration{0};  // the time of the simulation, not of a GPU
 };
 
 struct RunOutcome {

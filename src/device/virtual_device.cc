@@ -300,7 +300,7 @@ class PlanRun {
   ModulePool& modules_;
   std::unique_ptr<PooledModule> pooled_;
   vgpu::LoadedModule* module_ = nullptr;  // its
-  std::vector<uint64_t> addresses_;       // of the plan's buffers
+  std::vector<uint64_t> addresses_;       // addresses of the plan's buffers
   std::vector<uint64_t> owned_;
   bool preparing_ = false;
   RunOutcome outcome_;

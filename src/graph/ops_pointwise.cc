@@ -319,7 +319,7 @@ Tensors<T> Bits(const Call<T>& c, const F& f) {
     const int64_t bits = f(static_cast<int64_t>(Float(x)), static_cast<int64_t>(Float(y)));
     const T value = N<T>(static_cast<double>(bits));
     return Select(x, Select(y, value, value),
-                  Select(y, value, value));  // with the near ties of both
+                  Select(y, value, value));  // The result has the near ties of both.
   })};
 }
 template <typename T>

@@ -15,7 +15,7 @@ struct CallArgument {
   Kind kind = Kind::kNone;
   std::string name;
   HostTensor tensor;
-  Shape strides;  // of the tensor, in elements; empty: row-major
+  Shape strides;  // the tensor's strides, in elements; empty: row-major
   int64_t integer = 0;
   double number = 0;
   bool flag = false;

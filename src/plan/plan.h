@@ -35,8 +35,8 @@ struct PlanBuffer {
   };
   Kind kind = Kind::kWorkspace;
   uint64_t bytes = 0;
-  std::string name;       // of the variable, or of the argument
-  uint32_t argument = 0;  // of an input: its number among the tensors of the arguments, flattened
+  std::string name;       // the name of the variable, or of the argument
+  uint32_t argument = 0;  // an input's number among the tensors of the arguments, flattened
   bool prepared = false;  // first seen during the preparation: its contents carry over to the plan
   bool operator==(const PlanBuffer&) const = default;
 };

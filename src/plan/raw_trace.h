@@ -30,9 +30,9 @@ struct RawTrace {
   std::vector<PlanStep> preparation;
   std::vector<PlanStep> steps;
   std::vector<PlanTensor> outputs;
-  std::vector<std::vector<std::byte>> data;  // of the outputs, if the request asked for it
+  std::vector<std::vector<std::byte>> data;  // the data of the outputs, if the request asked for it
   std::vector<RawFinding> findings;
-  std::vector<std::string> walls;  // of the sandbox
+  std::vector<std::string> walls;  // the walls of the sandbox
   bool complete = false;           // the candidate returned from both calls
 };
 

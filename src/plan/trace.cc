@@ -168,7 +168,7 @@ std::string MakeRequest(const CompiledCandidate& candidate,
 struct Child {
   std::optional<RawTrace> trace;
   std::vector<HostFinding> findings;
-  std::vector<uint64_t> sites;  // of the findings; 0: not known
+  std::vector<uint64_t> sites;  // where each finding was made; 0: not known
   std::string printed;
 };
 

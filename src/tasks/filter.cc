@@ -118,7 +118,7 @@ class Filter {
   Status Algebra();
   // One draw: node values by shadow, and the influence of each placeholder.
   struct Draw {
-    std::vector<std::string> keys;  // of each node's first result; empty: not comparable
+    std::vector<std::string> keys;  // a key for each node's first result; empty: not comparable
     std::vector<bool> constant;     // every element is a rational constant
     std::vector<std::optional<bool>> influence;  // by placeholder; nothing: not shown
   };

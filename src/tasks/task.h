@@ -67,11 +67,11 @@ struct TaskArgument {
   enum class Kind { kTensor, kInt, kFloat, kBool, kNone, kString, kList, kDict, kOpaque };
   std::string name;
   Kind kind = Kind::kNone;
-  std::string text;  // of a string; the tensor's name; the Python type of an opaque value
+  std::string text;  // the string; the tensor's name; the Python type of an opaque value
   int64_t integer = 0;
   double number = 0;
   bool flag = false;
-  std::vector<TaskArgument> items;  // of a list or dict; names are the keys
+  std::vector<TaskArgument> items;  // items of a list or dict; names are the keys
 };
 
 struct TensorSpec {
@@ -120,8 +120,8 @@ struct TaskStoreOptions {
   std::filesystem::path bridge;  // the folder that holds kernelsmith_bridge
   std::filesystem::path suite;   // our own tasks
   std::filesystem::path cache;   // made when needed
-  std::chrono::milliseconds timeout{60'000};  // of one request, without the worker's start
-  double memory_gib = 8;                      // that a task may allocate
+  std::chrono::milliseconds timeout{60'000};  // for a request, without the worker's start
+  double memory_gib = 8;                      // memory that a task may allocate
   int threads = 2;
 };
 

@@ -170,7 +170,7 @@ class FunctionLowerer {
   uint32_t location_ = 0;
 
   std::vector<LaneWidth> registers_;          // width of each virtual register
-  std::vector<uint32_t> first_register_;      // of each ptx::Register
+  std::vector<uint32_t> first_register_;      // one entry a ptx::Register
   std::vector<Operand> register_parameters_;  // .reg parameters and results of old code
   std::vector<Operand> register_results_;
   Operand carry_;

@@ -38,7 +38,7 @@ TEST(GpuModel, TableIsConsistent) {
 TEST(GpuModel, CountsResidentBlocks) {
   const GpuModel& h100 = Gpu("h100");
   EXPECT_EQ(MaxResidentBlocksPerSm(h100, {.threads = 1024}), 2);
-  EXPECT_EQ(MaxResidentBlocksPerSm(h100, {.threads = 32}), 32);  // by the number of blocks
+  EXPECT_EQ(MaxResidentBlocksPerSm(h100, {.threads = 32}), 32);  // The number of blocks limits it.
   EXPECT_EQ(MaxResidentBlocksPerSm(h100, {.threads = 96}), 21);  // 64 warps hold 21 of 3
   // 64 registers: 2048 a warp, so 32 warps, so 4 blocks of 8.
   EXPECT_EQ(MaxResidentBlocksPerSm(h100, {.threads = 256, .registers_per_thread = 64}), 4);

@@ -82,7 +82,7 @@ enum class MemorySpace : uint8_t { kGeneric, kGlobal, kShared, kLocal };
 struct Instruction {
   Handler handler = nullptr;
   Op op{};
-  ptx::Type type = ptx::Type::kNone;  // of the result and, unless source_type says so, sources
+  ptx::Type type = ptx::Type::kNone;         // the result's, and the sources' without a source_type
   ptx::Type source_type = ptx::Type::kNone;  // cvt, set, slct, mma: the other type
   ptx::Rounding rounding = ptx::Rounding::kNone;
   ptx::Comparison comparison = ptx::Comparison::kNone;
@@ -116,8 +116,8 @@ struct Instruction {
   // Memory.
   MemorySpace space = MemorySpace::kGeneric;
   AddressBase address = AddressBase::kAbsolute;
-  uint8_t bytes = 0;           // of one element in memory
-  uint8_t register_bytes = 0;  // of one element in registers
+  uint8_t bytes = 0;           // bytes of one element in memory
+  uint8_t register_bytes = 0;  // bytes of one element in registers
   uint8_t width = 1;           // elements of a vector
   uint8_t variant = 0;  // meaning depends on op: shuffle mode, atomic operation, lop3 table...
   int64_t offset = 0;   // see AddressBase; also immediates that are no operands
@@ -223,13 +223,13 @@ struct BulkInfo {
   bool reduces = false;
   bool multicast = false;  // the list ends with the mask of the cluster's blocks that get the data
   AtomicOp reduce = AtomicOp::kAdd;
-  ptx::Type type = ptx::Type::kNone;  // of a reduction without a tensor map
+  ptx::Type type = ptx::Type::kNone;  // the type of a reduction without a tensor map
 };
 
 // The video instructions (vadd ... vset4): Function::videos[Instruction::target].
 struct VideoInfo {
   enum class Kind : uint8_t { kAdd, kSub, kAbsdiff, kMin, kMax, kShl, kShr, kMad, kSet, kAverage };
-  enum class Second : uint8_t { kNone, kAdd, kMin, kMax };  // of the result and c
+  enum class Second : uint8_t { kNone, kAdd, kMin, kMax };  // what is done to the result and c
   Kind kind = Kind::kAdd;
   int parts = 1;  // 2, 4: halves or bytes at the same time
   bool signed_a = false;
@@ -270,10 +270,10 @@ struct Function {
   std::vector<CodeLocation> locations;
   std::vector<std::byte> constants;  // see ConstantData
 
-  uint32_t register_bytes = 0;  // of one frame
+  uint32_t register_bytes = 0;  // bytes of the registers of one frame
   uint32_t register_words = 0;  // 32-bit registers a thread needs at the same time, about
   std::vector<RegisterArea> areas;
-  uint32_t frame_bytes = 0;  // of local memory: variables, call parameters
+  uint32_t frame_bytes = 0;  // bytes of local memory: variables, call parameters
   uint32_t frame_end = 0;    // the same without padding behind the last one
   // Some instruction may read a register before anything wrote it (registers.cc).
   bool may_read_unwritten = false;

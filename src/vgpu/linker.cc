@@ -96,7 +96,7 @@ Status Linker::AllocateVariables(const std::string& name) {
     for (size_t i = 0; i < module->variables.size(); ++i) {
       const ptx::Variable& variable = module->variables[i];
       if (!IsMemoryVariable(variable) || !IsDefinition(variable)) continue;
-      // Of several weak definitions only the chosen one gets memory.
+      // Among several weak definitions only the chosen one gets memory.
       if (ResolveVariable(*module, static_cast<uint32_t>(i)).variable != &variable) continue;
       KS_RETURN_IF_ERROR(Allocate(variable, name));
       const uint64_t size = variable.Size() * std::max<uint64_t>(variable.count, 1);

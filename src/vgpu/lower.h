@@ -15,7 +15,7 @@ namespace kernelsmith::vgpu {
 struct SharedLayout {
   std::unordered_map<const ptx::Variable*, uint32_t> offsets;
   uint32_t static_bytes = 0;
-  uint32_t dynamic_offset = 0;  // of the unsized extern arrays
+  uint32_t dynamic_offset = 0;  // where the unsized extern arrays begin
 };
 Result<SharedLayout> LayOutShared(const Linker& linker, FunctionRef entry);
 

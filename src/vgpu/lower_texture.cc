@@ -70,7 +70,7 @@ Status FunctionLowerer::LowerTexture() {
     KS_TRY(const Operand reg, Source(*part, Type::kB32));
     list.push_back(reg);
   }
-  constexpr size_t kNeeded[] = {1, 2, 3, 2, 3, 3};  // by TextureShape
+  constexpr size_t kNeeded[] = {1, 2, 3, 2, 3, 3};  // one entry a TextureShape
   if (coordinates.size() < kNeeded[access.variant]) return Invalid("too few coordinates");
   access.bytes = static_cast<uint8_t>(ptx::BytesOf(word));
   access.source_type = texture ? mnemonic_->TypeAt(1) : Type::kS32;

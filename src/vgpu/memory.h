@@ -50,7 +50,7 @@ struct Allocation {
 
 // Generic addresses of the spaces that are not the global one. They lie in the reserved range, so
 // they collide with nothing else in the process; nothing is ever mapped there.
-inline constexpr uint64_t kSharedWindowSize = uint64_t{1} << 24;  // of a thread's own block
+inline constexpr uint64_t kSharedWindowSize = uint64_t{1} << 24;  // a thread's own block
 // Then one for each block of its cluster, by rank.
 inline constexpr uint64_t kMaxClusterBlocks = 16;
 inline constexpr uint64_t kSharedWindows = 1 + kMaxClusterBlocks;
@@ -132,7 +132,7 @@ class DeviceMemory {
  private:
   DeviceMemory() = default;
   Status Map();
-  uint64_t PagesFor(uint64_t size) const;  // with the guard behind
+  uint64_t PagesFor(uint64_t size) const;  // counts the guard behind it, too
   Result<uint64_t> TakePages(uint64_t bytes, uint64_t alignment);
   void ReleaseQuarantine(uint64_t down_to_bytes);
   void ReturnPages(uint64_t address, uint64_t bytes);
@@ -145,7 +145,7 @@ class DeviceMemory {
   int memory_fd_ = -1;
 
   mutable std::shared_mutex mutex_;
-  std::map<uint64_t, Allocation> live_;      // by address
+  std::map<uint64_t, Allocation> live_;      // allocations by their address
   std::map<uint64_t, Allocation> freed_;     // quarantined, by address
   std::deque<uint64_t> quarantine_;          // addresses of freed_, oldest first
   std::map<uint64_t, uint64_t> free_pages_;  // address -> bytes, merged

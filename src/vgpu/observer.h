@@ -38,7 +38,7 @@ struct SharedPlace {
   bool exists = false;
   uint64_t block_number = 0;  // whose memory it is
   uint32_t offset = 0;
-  uint32_t bytes = 0;          // of the block's shared memory in all
+  uint32_t bytes = 0;          // all of the block's shared memory
   uint8_t* defined = nullptr;  // the shadow of all of it; see WarpView::DefinedShared
 };
 
@@ -51,7 +51,7 @@ class WarpView {
   virtual uint32_t warp_in_block() const = 0;
   virtual Dim3 thread_index(int lane) const = 0;
   virtual uint32_t live_lanes() const = 0;
-  virtual uint32_t active_lanes() const = 0;  // that are at this instruction, whatever its guard
+  virtual uint32_t active_lanes() const = 0;  // at this instruction, whatever its guard
   // Bits of a register or constant of the function that executes, zero-extended; a predicate is 0
   // or 1. `part` selects the 64-bit half of a 128-bit register.
   virtual uint64_t ReadOperand(Operand operand, int lane, int part = 0) const = 0;
@@ -60,7 +60,7 @@ class WarpView {
   // frames are different registers; `frame_id` tells them apart.
   virtual uint32_t call_depth() const = 0;
   virtual uint64_t frame_id() const = 0;
-  virtual const Function& function() const = 0;        // that executes
+  virtual const Function& function() const = 0;        // the function that executes
   virtual const Instruction& instruction() const = 0;  // the one at the active lanes' pc
   virtual uint64_t launch_id() const = 0;              // LaunchInfo::id
   // The 32 lanes of an operand, contiguous, of its width; of a predicate one word.
@@ -80,7 +80,7 @@ class WarpView {
   virtual uint8_t* DefinedLocal(int lane) = 0;
   virtual uint32_t shared_bytes() const = 0;
   virtual uint32_t local_bytes() const = 0;
-  // Of the own block or of another of its cluster.
+  // Shared memory of the own block or of another block of its cluster.
   virtual SharedPlace SharedAt(uint64_t address) = 0;
 };
 

@@ -48,7 +48,7 @@ std::string Vector(int bits, int first, int length) {
 
 // What the choices left open by a form are tried with.
 struct Guess {
-  int any_bits = 32;      // of operands of any type
+  int any_bits = 32;      // the width of operands of any type
   bool scale = false;     // elements of a vector are a part of the type: mov.b64 d, {a, b}
   std::string immediate;  // for all of them
   bool wide_address = true;
@@ -192,7 +192,7 @@ ProbeResult InstructionProbe::TryWith(const std::string& mnemonic, const Instruc
                                       const std::vector<Type>& slot_types, int vector_width) {
   if (!entry.supported) return {.why = "the virtual GPU does not have it"};
   std::string why;
-  bool refused = false;  // by the engine, not by the check of operands
+  bool refused = false;  // the engine refused it, not the check of operands
   ptx::InstructionRefusal refusal;
   const auto attempt = [&](const std::string& operands) {
     const Status status =

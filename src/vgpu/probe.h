@@ -24,7 +24,7 @@ struct ProbeResult {
 // What one form of the table comes to: its ways to be written, with each type once, and each other
 // modifier at least once.
 struct FormState {
-  int tried = 0;  // that PTX has
+  int tried = 0;  // combinations that PTX has
   int work = 0;
   std::string first_refused;  // a mnemonic, and why
   std::string why;

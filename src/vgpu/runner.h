@@ -40,14 +40,14 @@ struct CompiledWarp : jit::WarpContext {
 struct CompiledBlock {
   jit::BlockContext context;
   std::vector<CompiledWarp> warps;
-  std::vector<std::byte> storage;  // of the warps' `save`
+  std::vector<std::byte> storage;  // the memory of the warps' `save`
   std::array<uint32_t, jit::kSpecials> special{};
 };
 
 // How often compiled code was left for the interpreter, on all threads of a launch.
 struct CodeExitCount {
   std::atomic<uint64_t> count{0};
-  uint64_t most = ~uint64_t{0};  // with more, runners stop between two blocks
+  uint64_t most = ~uint64_t{0};  // beyond this, runners stop between two blocks
 
   bool TooMany() const { return count.load(std::memory_order_relaxed) > most; }
 };
@@ -134,7 +134,7 @@ class Runner {
   bool sites_in_shared_ = false;  // some are in the shared memory at
   uint64_t sites_shared_host_ = 0;
   Streaming streaming_;
-  std::vector<std::byte> garbage_;  // of fresh shared memory; empty: zeros
+  std::vector<std::byte> garbage_;  // what fresh shared memory holds; empty: zeros
   uint64_t parameters_host_ = 0;
 };
 

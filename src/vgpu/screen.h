@@ -101,7 +101,7 @@ class Screen {
     Allocation allocation;
     uint64_t base = 0;  // address of cell 0
     uint64_t session = 0;
-    bool read = false;  // by accesses that left no trace
+    bool read = false;  // accesses that left no trace have read it
     bool watched = false;
     bool all_defined = true;
     const uint8_t* defined = nullptr;
@@ -110,7 +110,7 @@ class Screen {
     uint32_t* reads = nullptr;
     Mapping cells;
     Mapping copy;
-    std::unique_ptr<std::atomic<uint8_t>[]> saved;  // by piece
+    std::unique_ptr<std::atomic<uint8_t>[]> saved;  // whether each piece is saved
     size_t pieces = 0;
 
     size_t CellOf(uint64_t address) const { return (address - base) >> shift; }
@@ -131,7 +131,7 @@ class Screen {
   const CellCode& cells_;
 
   std::mutex mutex_;
-  std::map<uint64_t, std::unique_ptr<Region>> regions_;  // by address
+  std::map<uint64_t, std::unique_ptr<Region>> regions_;  // regions by their address
   Pool spare_cells_;
   Pool spare_copies_;
   size_t spare_bytes_ = 0;
@@ -160,14 +160,14 @@ class Screen {
 struct ScreenBlock {
   struct Arrivals {
     const Instruction* instruction = nullptr;
-    std::vector<uint32_t> lanes;  // of each warp
+    std::vector<uint32_t> lanes;  // lanes of each warp
   };
   std::vector<uint32_t> writes;  // cells of shared memory
   std::vector<uint32_t> reads;
   uint32_t shift = 2;
   uint32_t next_stamp = 0;
   CellClock shared;
-  jit::ScreenView view;  // of `shared`, for compiled code
+  jit::ScreenView view;  // the view of `shared` for compiled code
   CellClock global;
   bool stale = true;  // `global` is of an interval before this one
   bool begun = false;
@@ -223,7 +223,7 @@ class ScreenThread final : public Observer {
   Screen& screen_;
   const LaunchState& launch_;
   uint32_t interests_ = 0;
-  uint32_t next_stamp_ = 0;  // of this thread's share
+  uint32_t next_stamp_ = 0;  // the next stamp of this thread's share
   uint32_t end_stamp_ = 0;
   std::array<Region*, 2> recent_{};  // read, written
 };

@@ -12,10 +12,10 @@ namespace kernelsmith::vgpu {
 struct CellClock {
   uint32_t past = 0;       // stamps below are of earlier launches (blocks, in shared memory)
   uint32_t read_past = 0;  // the same for what may be read: 0 where the past may be undefined
-  uint32_t first = 0;      // of the block's first interval
-  uint32_t now = 0;        // of its present one
+  uint32_t first = 0;      // the stamp of the block's first interval
+  uint32_t now = 0;        // the stamp of its present interval
   uint32_t stride = 0;     // a power of two, more than the block's threads and the stamps below
-  uint32_t launch = 0;     // of a run that belongs to no block
+  uint32_t launch = 0;     // the stamp of a run that belongs to no block
 
   uint32_t several() const { return now + stride - 1; }  // several threads read in this interval
   uint32_t atomics() const { return now + stride - 2; }  // atomics in this interval

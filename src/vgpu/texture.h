@@ -18,7 +18,7 @@ struct Texture {
   uint32_t magic = kMagic;
   Kind kind = Kind::kFloat;
   uint8_t channels = 1;
-  uint8_t bits = 32;           // of a channel: 8, 16, 32
+  uint8_t bits = 32;           // bits of a channel: 8, 16, 32
   bool linear_memory = false;  // tex1Dfetch: outside is 0
   bool filter = false;         // linear interpolation
   bool normalized_coordinates = false;

@@ -95,7 +95,7 @@ struct Frame {
   std::vector<std::byte> undefined;  // shadow of the registers; empty unless the warp is tracked
   std::array<uint32_t, kWarpSize> return_pc{};
   std::array<Frame*, kWarpSize> caller{};
-  std::array<uint32_t, kWarpSize> local_base{};   // of this frame in the lane's local memory
+  std::array<uint32_t, kWarpSize> local_base{};   // the frame's begin in local memory
   std::array<uint32_t, kWarpSize> saved_stack{};  // the lane's stack top before the call
 };
 
@@ -123,7 +123,7 @@ struct alignas(64) Warp {
   uint32_t deferred = 0;    // had their turn; see scheduler.cc
   uint32_t at_barrier = 0;  // subset of blocked: in a block barrier
   uint32_t forced = 0;      // lanes whose warp synchronisation need not wait any more
-  std::array<uint32_t, kWarpSize> member_mask{};  // of blocked lanes at a warp synchronisation
+  std::array<uint32_t, kWarpSize> member_mask{};  // what lanes at a bar.warp.sync wait for
   std::array<uint32_t, kWarpSize> lane_pc{};
   std::array<Frame*, kWarpSize> lane_frame{};
   uint32_t merge_pc = 0xffffffff;  // lowest pc at which other runnable lanes of this frame wait
@@ -195,8 +195,8 @@ struct BarrierState {
 
 // Blocks that run at the same time and can see one another's shared memory, and their barrier.
 struct Cluster {
-  std::vector<Block*> blocks;                  // by rank
-  std::vector<std::vector<uint32_t>> arrived;  // by rank and warp: lanes, in this phase
+  std::vector<Block*> blocks;                  // blocks by rank
+  std::vector<std::vector<uint32_t>> arrived;  // lanes that arrived in this phase, by rank and warp
   uint32_t phase = 0;
   std::vector<std::unique_ptr<Block>> finished;  // kept: others may still look at their memory
 };
@@ -231,12 +231,12 @@ struct LaunchState {
   uint32_t shared_bytes = 0;
   uint32_t local_stride = 0;
   uint64_t parameters = 0;      // generic address
-  uint64_t grid_workspace = 0;  // of cooperative launches
+  uint64_t grid_workspace = 0;  // the workspace of cooperative launches
   uint64_t grid_id = 0;
   uint64_t shared_window = 0;
   uint64_t local_window = 0;
   Observer* observer = nullptr;
-  uint32_t interests = 0;          // of the observer
+  uint32_t interests = 0;          // what the observer wants to hear of
   ScreenThread* screen = nullptr;  // the observer, if it is one (screen.h)
   uint64_t heap_frees = 0;         // windows of freed heap blocks must be forgotten
   std::optional<Fault> fault;
@@ -244,7 +244,7 @@ struct LaunchState {
   uint64_t instructions = 0;  // warp instructions of finished turns: what clocks count
   bool progress = false;      // something happened in this turn that others may wait for
   LaunchStatistics statistics;
-  BlockChoice choice;          // of the observer, when it watches only some blocks
+  BlockChoice choice;          // the observer's choice, when it watches only some blocks
   uint64_t chosen_blocks = 0;  // > 0: run only the first so many of choice.blocks
   bool other_blocks = false;   // run only blocks that are not among `choice.blocks`, ascending now
   // Allocations as of `memory_generation`, by address.

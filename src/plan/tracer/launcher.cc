@@ -14,7 +14,7 @@ namespace {
 
 struct Launcher {
   std::string name;
-  std::vector<std::string> names;  // of the parameters; empty where there is none
+  std::vector<std::string> names;  // the names of the parameters; empty where there is none
   std::vector<LauncherParameter> parameters;
   std::function<void(const std::vector<LauncherValue>&)> call;
 };

@@ -12,7 +12,7 @@
 namespace kernelsmith::light {
 
 struct Storage {
-  uint64_t address = 0;  // of the device, or of our own heap
+  uint64_t address = 0;  // an address of the device, or of our own heap
   uint64_t bytes = 0;
   bool device = false;
   bool owned = true;

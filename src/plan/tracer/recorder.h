@@ -85,11 +85,11 @@ class TraceRecorder : public cudart::Recorder {
   std::string out_;
   uint64_t library_begin_ = 0;
   uint64_t library_end_ = 0;
-  std::map<uint64_t, Seen> seen_;                           // by the allocation's id
+  std::map<uint64_t, Seen> seen_;                           // what was seen, by the allocation's id
   std::map<uint64_t, std::vector<std::byte>> host_memory_;  // last known contents, by address
   std::map<uint64_t, uint32_t> streams_;
   std::map<const void*, uint32_t> events_;                       // numbers of records
-  std::map<uint64_t, std::pair<std::string, uint32_t>> inputs_;  // by address
+  std::map<uint64_t, std::pair<std::string, uint32_t>> inputs_;  // inputs by their address
   std::deque<std::function<void()>> pending_;
   bool running_ = false;
 };

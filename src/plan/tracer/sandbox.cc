@@ -168,7 +168,7 @@ bool EnterNamespaces() {
   return ::unshare(CLONE_NEWUSER | kOthers) == 0;
 }
 
-// Of all files only `library` may be opened.
+// Among all files only `library` may be opened.
 bool EnterLandlock(const std::string& library) {
   const auto version =
       ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);

@@ -96,7 +96,7 @@ struct SavedValue {
 struct Exit {
   struct Lanes {
     static constexpr uint32_t kAll = ~0u;
-    uint32_t slot = kAll;  // of the mask
+    uint32_t slot = kAll;  // the slot of the mask
     uint32_t pc = 0;       // where they go on
     std::vector<SavedValue> values;
   };
@@ -114,7 +114,7 @@ struct HandlerCall {
   int64_t begin = 0;    // the range's first byte, as an offset from the address register
   uint64_t bytes = 0;   // its size for one lane
   uint64_t room = 0;    // and for a group of lanes: what the site's limit leaves room for
-  uint32_t align = 1;   // of its first byte
+  uint32_t align = 1;   // the alignment of its first byte
   uint32_t stored = 0;  // bytes that a lane stores; 0: it only loads
   bool reads = false;
   bool find_only = false;  // do not execute the instruction
@@ -157,7 +157,7 @@ struct CompiledKernel {
   uint32_t sites = 0;
   uint32_t save_bytes = 0;
   std::vector<int32_t> entry_of_pc;              // block that can be entered at pc, or -1
-  std::vector<std::vector<SavedValue>> entries;  // by block: what must be in `save`
+  std::vector<std::vector<SavedValue>> entries;  // what must be in `save` at each block
   std::vector<uint32_t> block_of_pc;
   std::vector<Exit> exits;
   std::vector<std::unique_ptr<HandlerCall>> calls;
@@ -170,7 +170,7 @@ struct CompileRequest {
   const Kernel* kernel = nullptr;
   Dim3 block;
   uint32_t parameter_bytes = 0;
-  uint32_t warp_stride = sizeof(WarpContext);  // from one warp's context to the next
+  uint32_t warp_stride = sizeof(WarpContext);  // bytes from one warp's context to the next
   // Compile long ways of a part of the lanes, too: for kernels that leave the code often.
   bool thorough = false;
   bool screened = false;

@@ -42,7 +42,7 @@ inline constexpr Shape kVaryingShape{Shape::Kind::kVarying, 0};
 // A register of the IR is only a place that several values share. A web is one value: definitions
 // and uses that belong together.
 struct Web {
-  uint32_t offset = 0;  // of the place in the frame
+  uint32_t offset = 0;  // the place in the frame
   LaneWidth width = LaneWidth::k4;
   Shape shape;
   bool raw = false;         // an f32 whose NaNs may have any bits: see codegen.h
@@ -138,8 +138,8 @@ class Analysis {
   std::vector<CodeBlock> blocks_;
   std::vector<uint32_t> block_of_;
   std::vector<uint32_t> joins_;                // by block
-  std::vector<std::vector<bool>> unchanged_;   // by block and web, at its begin
-  std::vector<std::vector<Touched>> touched_;  // by pc
+  std::vector<std::vector<bool>> unchanged_;   // by block and web, at the block's beginning
+  std::vector<std::vector<Touched>> touched_;  // one entry a pc
   std::vector<Web> webs_;
 };
 

@@ -246,11 +246,11 @@ class CodeGenerator {
   llvm::BasicBlock* fault_ = nullptr;
   llvm::BasicBlock* end_ = nullptr;
   std::vector<llvm::BasicBlock*> blocks_;
-  std::vector<llvm::SmallVector<llvm::AllocaInst*, 4>> storage_;  // by web
+  std::vector<llvm::SmallVector<llvm::AllocaInst*, 4>> storage_;  // storage by web
   llvm::AllocaInst* back_edges_ = nullptr;
   std::map<llvm::AllocaInst*, uint32_t> slots_;
   llvm::AllocaInst* screen_buffer_ = nullptr;
-  std::map<size_t, llvm::Value*> screen_fields_;  // of ScreenView
+  std::map<size_t, llvm::Value*> screen_fields_;  // fields of ScreenView
   uint32_t save_bytes_ = 0;
   uint32_t sites_ = 0;
   std::set<uint32_t> left_for_;  // joins of branches at which the code is left
@@ -260,13 +260,13 @@ class CodeGenerator {
   std::vector<std::unique_ptr<HandlerCall>> calls_;
 
   std::vector<AccessGroup> access_groups_;
-  std::vector<int32_t> access_group_of_;  // by pc; -1: none
+  std::vector<int32_t> access_group_of_;  // the group of each pc; -1: none
   struct GroupState {
     Value begin;                        // addresses of its first byte
     llvm::AllocaInst* delta = nullptr;  // to the host's
     uint32_t site = ~0u;                // ~0: none
   };
-  std::map<int32_t, GroupState> group_state_;  // of the block that is being emitted
+  std::map<int32_t, GroupState> group_state_;  // groups of the block that is being emitted
   Parted* parted_ = nullptr;                   // null: all lanes run
   uint32_t depth_ = 0;                         // of it
   uint32_t copied_ = 0;                        // instructions in copies of blocks

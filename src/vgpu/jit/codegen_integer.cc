@@ -17,7 +17,7 @@ namespace Intrinsic = llvm::Intrinsic;
 
 llvm::Value* CodeGenerator::Lop3(llvm::Value* a, llvm::Value* b, llvm::Value* c, uint32_t table) {
   llvm::Value* result = Const(a, 0);
-  const auto half = [&](uint32_t bits) -> llvm::Value* {  // of a table of b and c
+  const auto half = [&](uint32_t bits) -> llvm::Value* {  // half of a table of b and c
     llvm::Value* value = Const(a, 0);
     for (uint32_t i = 0; i < 4; ++i) {
       if ((bits >> i & 1) == 0) continue;

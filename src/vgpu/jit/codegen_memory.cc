@@ -15,7 +15,7 @@ using llvm::BasicBlock;
 
 namespace {
 
-// Of every x86-64 processor.
+// The cache line of every x86-64 processor.
 constexpr unsigned kCacheLine = 64;
 
 // Warps that one of them reads ahead for: a kilobyte of 32-bit words.
@@ -386,7 +386,7 @@ void CodeGenerator::ReadAhead(llvm::Value* host) {
   builder_.SetInsertPoint(ahead);
   const unsigned row = kLanes * in.width * in.bytes;
   for (unsigned at = row; at < row * std::min(warps, kAheadWarps); at += kCacheLine) {
-    // Of data that is read, into the second level.
+    // Fetches data that will be read into the second level.
     builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()},
                              {builder_.CreateConstGEP1_64(builder_.getInt8Ty(), host, at),
                               builder_.getInt32(0), builder_.getInt32(2), builder_.getInt32(1)});

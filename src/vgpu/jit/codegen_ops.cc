@@ -41,7 +41,7 @@ llvm::Value* CodeGenerator::FloatConst(llvm::Value* like, double value) {
 
 llvm::Value* CodeGenerator::IsNan(llvm::Value* x) { return builder_.CreateFCmpUNO(x, x); }
 
-// Of f32, given and returned as float: a subnormal becomes a zero of the same sign.
+// For f32, given and returned as float: a subnormal becomes a zero of the same sign.
 llvm::Value* CodeGenerator::Flush(llvm::Value* x) {
   llvm::Value* bits = AsInt(x);
   llvm::Value* tiny =

@@ -23,9 +23,9 @@ namespace {
 // Limits of what is worth its compile time: at first, and when the kernel turned out to need more.
 struct Limits {
   uint32_t detour;  // instructions of one
-  uint32_t copies;  // of all, as a multiple of the kernel's own
+  uint32_t copies;  // the size of all copies, as a multiple of the kernel's own
   uint32_t depth;
-  uint32_t blocks;  // of LLVM's, in all: what compile time goes by
+  uint32_t blocks;  // LLVM's blocks in all: compile time grows with them
 };
 constexpr Limits kBrief{24, 1, 2, 1000};
 constexpr Limits kThorough{400, 2, 4, 1500};

@@ -46,7 +46,7 @@ struct MmaSpec {
 struct Fragment {
   int rows = 0;
   int cols = 0;
-  int bits = 0;           // of one element
+  int bits = 0;           // the width of one element
   int register_bits = 0;  // 32 or 64
   int registers = 0;
   int distinct = 0;      // registers before they repeat; the first copy is the one that counts
