@@ -124,7 +124,7 @@ Status Linker::Allocate(const ptx::Variable& variable, const std::string& name) 
                                                                    : AllocationKind::kGlobal;
   KS_TRY(const uint64_t address,
          memory_->Allocate(size, kind, fmt::format("variable {} of {}", variable.name, name),
-                           std::max(variable.Alignment(), 256)));
+                           std::max(variable.Alignment(), 256), variable.name));
   allocated_.push_back(address);
   addresses_[&variable] = address;
   if (!variable.image.empty()) {

@@ -135,7 +135,7 @@ void DeviceMemory::ReleaseQuarantine(uint64_t down_to_bytes) {
 }
 
 Result<uint64_t> DeviceMemory::Allocate(uint64_t size, AllocationKind kind, std::string where,
-                                        uint64_t alignment) {
+                                        uint64_t alignment, std::string variable) {
   KS_CHECK(alignment != 0 && (alignment & (alignment - 1)) == 0);
   std::unique_lock lock(mutex_);
   if (size > options_.capacity || used_ > options_.capacity - size) {
@@ -156,6 +156,7 @@ Result<uint64_t> DeviceMemory::Allocate(uint64_t size, AllocationKind kind, std:
       .kind = kind,
       .id = next_id_++,
       .where = std::move(where),
+      .variable = std::move(variable),
       .host_delta = reinterpret_cast<std::byte*>(alias_) - reinterpret_cast<std::byte*>(base_)};
   used_ += size;
   generation_.fetch_add(1, std::memory_order_release);

@@ -39,8 +39,9 @@ struct Allocation {
   uint64_t address = 0;
   uint64_t size = 0;  // as asked for
   AllocationKind kind = AllocationKind::kDevice;
-  uint64_t id = 0;    // 1, 2, 3 ... in order of allocation; never reused
-  std::string where;  // who allocated it, for reports; free text
+  uint64_t id = 0;       // 1, 2, 3 ... in order of allocation; never reused
+  std::string where;     // who allocated it, for reports; free text
+  std::string variable;  // the name of the module's variable that it is; empty: it is none
   bool freed = false;
   bool read_only = false;    // kernels that are checked may not write to it
   ptrdiff_t host_delta = 0;  // address + host_delta is where the engine may access it
@@ -83,7 +84,7 @@ class DeviceMemory {
   // Zeroed memory; `alignment` is a power of two (256 is what CUDA promises). Size 0 is a valid
   // allocation without bytes. Fails with kTimeout ("out of memory") when capacity is used up.
   Result<uint64_t> Allocate(uint64_t size, AllocationKind kind, std::string where,
-                            uint64_t alignment = 256);
+                            uint64_t alignment = 256, std::string variable = "");
   // `address` must be the start of a live allocation.
   Status Free(uint64_t address);
 

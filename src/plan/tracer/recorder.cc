@@ -38,13 +38,6 @@ const char* KindName(vgpu::AllocationKind kind) {
   }
 }
 
-// The engine says of a module's variable where it comes from: "variable scale of k.ptx".
-std::string VariableName(const vgpu::Allocation& allocation) {
-  const std::string prefix = "variable ";
-  if (!allocation.where.starts_with(prefix)) return {};
-  return allocation.where.substr(prefix.size(), allocation.where.find(" of ") - prefix.size());
-}
-
 }  // namespace
 
 std::string Hex(const std::byte* data, size_t bytes) {
@@ -130,7 +123,7 @@ const TraceRecorder::Seen* TraceRecorder::Note(uint64_t address) {
     line["name"] = input->second.first;
     line["arg"] = input->second.second;
   } else if (line["kind"] == "variable") {
-    line["name"] = VariableName(*allocation);
+    line["name"] = allocation->variable;
   }
   Emit(line);
   return &seen_.emplace(allocation->id, seen).first->second;
