@@ -159,7 +159,7 @@ Result<std::optional<std::vector<Diagnostic>>> BuildFast(const Build& build, con
     return result.ok() && result->exit_code == 0;
   };
   // Without kernels clang writes no fat binary.
-  if ((object_bytes.find(".nv_fatbin") != std::string::npos &&
+  if ((HasSection(object_bytes, ".nv_fatbin") &&
        !runs({"objcopy", "--update-section", ".nv_fatbin=" + section.string(), object.string()})) ||
       !runs({clang.path.string(), "-shared", object.string(), "-o",
              (build.scratch / "host.so").string()})) {

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstring>
@@ -38,6 +39,29 @@ bool ReadAt(std::string_view bytes, uint64_t at, T& value) {
   if (at > bytes.size() || bytes.size() - at < sizeof value) return false;
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return true;
+}
+
+// All of them; an error: it is no ELF file, or not a whole one.
+Result<std::vector<Elf64_Shdr>> SectionsOf(std::string_view object) {
+  Elf64_Ehdr header;
+  if (!ReadAt(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return InvalidInput("the host compiler's object file is no ELF file");
+  }
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    if (!ReadAt(object, header.e_shoff + i * header.e_shentsize, sections[i])) {
+      return InvalidInput("the host compiler's object file is cut off");
+    }
+  }
+  return sections;
+}
+
+// Empty if it is not in the file.
+std::string_view BytesOf(std::string_view object, const Elf64_Shdr& section) {
+  if (section.sh_offset > object.size() || section.sh_size > object.size() - section.sh_offset) {
+    return {};
+  }
+  return object.substr(section.sh_offset, section.sh_size);
 }
 
 }  // namespace
@@ -114,22 +138,14 @@ std::string RenameIdentifiers(std::string_view text,
 }
 
 Result<std::set<std::string>> LiteralStrings(std::string_view object) {
-  Elf64_Ehdr header;
-  if (!ReadAt(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    return InvalidInput("the host compiler's object file is no ELF file");
-  }
+  KS_TRY(const std::vector<Elf64_Shdr> sections, SectionsOf(object));
   std::set<std::string> strings;
-  for (uint64_t i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    if (!ReadAt(object, header.e_shoff + i * header.e_shentsize, section)) {
-      return InvalidInput("the host compiler's object file is cut off");
-    }
+  for (const Elf64_Shdr& section : sections) {
     if (section.sh_type != SHT_PROGBITS || (section.sh_flags & SHF_STRINGS) == 0 ||
-        (section.sh_flags & SHF_ALLOC) == 0 || section.sh_offset > object.size() ||
-        section.sh_size > object.size() - section.sh_offset) {
+        (section.sh_flags & SHF_ALLOC) == 0) {
       continue;
     }
-    std::string_view rest = object.substr(section.sh_offset, section.sh_size);
+    std::string_view rest = BytesOf(object, section);
     while (!rest.empty()) {
       const size_t end = std::min(rest.find('\0'), rest.size());
       strings.emplace(rest.substr(0, end));
@@ -137,6 +153,20 @@ Result<std::set<std::string>> LiteralStrings(std::string_view object) {
     }
   }
   return strings;
+}
+
+bool HasSection(std::string_view object, std::string_view name) {
+  const Result<std::vector<Elf64_Shdr>> sections = SectionsOf(object);
+  Elf64_Ehdr header;
+  if (!sections.ok() || !ReadAt(object, 0, header) || header.e_shstrndx >= sections->size()) {
+    return false;
+  }
+  const std::string_view names = BytesOf(object, (*sections)[header.e_shstrndx]);
+  return std::any_of(sections->begin(), sections->end(), [&](const Elf64_Shdr& section) {
+    if (section.sh_name >= names.size()) return false;
+    const std::string_view rest = names.substr(section.sh_name);
+    return rest.substr(0, rest.find('\0')) == name;
+  });
 }
 
 Result<std::string> NamesAsRegistered(const std::string& ptx,

@@ -34,6 +34,9 @@ std::string RenameIdentifiers(std::string_view text,
 // The literal strings of an ELF object file: the names that its host code registers are among them.
 Result<std::set<std::string>> LiteralStrings(std::string_view object);
 
+// Whether an ELF object file has a section of that name.
+bool HasSection(std::string_view object, std::string_view name);
+
 // `ptx` by nvcc with the names by which `literals` of an object by clang register its kernels and
 // variables. Error: some have no counterpart (a mangling that differs in another way, such as the
 // type of an extended lambda), so nvcc must compile the host code too.

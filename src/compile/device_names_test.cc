@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 namespace kernelsmith {
 namespace {
 
@@ -69,6 +73,18 @@ TEST(DeviceNames, LiteralStringsOfNoObject) {
       4);
   cut.resize(64, '\xff');
   EXPECT_FALSE(LiteralStrings(cut).ok());
+  EXPECT_FALSE(HasSection(cut, ".text"));
+}
+
+TEST(DeviceNames, SectionsAreNotLiterals) {
+  // This program is an ELF file; it has the name below as a literal.
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  const std::string self{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  EXPECT_TRUE(HasSection(self, ".text"));
+  const char* volatile literal = ".no_section_but_a_literal";
+  const std::string name = literal;
+  EXPECT_NE(self.find(name), std::string::npos);
+  EXPECT_FALSE(HasSection(self, name));
 }
 
 }  // namespace
