@@ -32,13 +32,41 @@ bool Contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 
+// Python without comments and without what stands in its strings, which often are sources too.
+std::string WithoutStrings(const std::string& source) {
+  std::string code;
+  for (size_t at = 0; at < source.size();) {
+    const std::string_view rest = std::string_view(source).substr(at);
+    const char c = rest[0];
+    if (rest.starts_with("\"\"\"") || rest.starts_with("'''")) {
+      const size_t end = source.find(rest.substr(0, 3), at + 3);
+      code += "\"\"";
+      at = end == std::string::npos ? source.size() : end + 3;
+    } else if (c == '#') {
+      at = std::min(source.find('\n', at), source.size());
+    } else if (c == '"' || c == '\'') {
+      size_t end = at + 1;
+      while (end < source.size() && source[end] != c && source[end] != '\n') {
+        end += source[end] == '\\' ? 2 : 1;
+      }
+      code += "\"\"";
+      // A line end that closes an unfinished string is still one.
+      at = end < source.size() && source[end] == c ? end + 1 : std::min(end, source.size());
+    } else {
+      code += c;
+      ++at;
+    }
+  }
+  return code;
+}
+
 // A file of the suite defines these two at the start of a line; a model defines the others.
 bool LooksLikeSuite(const std::string& source) {
-  const std::string text = "\n" + source;
+  const std::string text = "\n" + WithoutStrings(source);
   return Contains(text, "\ndef arguments(") && Contains(text, "\ndef forward(");
 }
 bool LooksLikeModel(const std::string& source) {
-  const std::string text = "\n" + source;
+  const std::string text = "\n" + WithoutStrings(source);
   return Contains(text, "\nclass Model") && Contains(text, "\ndef get_inputs(");
 }
 

@@ -100,6 +100,28 @@ class TaskStoreTest : public testing::Test {
   TaskStoreOptions options_;
 };
 
+// No PyTorch: the format is seen from the text.
+TEST(TaskFormats, DefinitionsInStringsAndCommentsDoNotCount) {
+  DiskFileSystem files;
+  const fs::path folder = fs::path(testing::TempDir()) / "task_formats";
+  fs::create_directories(folder);
+  const TaskStore store({}, files);
+  const std::string model = "class Model:\n  pass\ndef get_inputs():\n  return []\n";
+  for (const auto& [text, format] :
+       {std::pair<std::string, TaskFormat>{"def arguments():\n  pass\ndef forward():\n  pass\n",
+                                           TaskFormat::kSuite},
+        {"KERNEL = \"\"\"\ndef arguments():\ndef forward():\n\"\"\"\n" + model, TaskFormat::kModel},
+        {"# it's \"\"\"\n" + model + "x = 'a\"\"\"'\n", TaskFormat::kModel},
+        {"QUOTE = '\"\"\"'\ndef arguments():\n  pass\ndef forward():\n  pass\n",
+         TaskFormat::kSuite}}) {
+    std::ofstream(folder / "task.py") << text;
+    const Result<Task> task = store.Glance(folder / "task.py");
+    ASSERT_TRUE(task.ok()) << task.error().Format();
+    EXPECT_EQ(task->format, format) << text;
+    EXPECT_THAT(*store.List(folder), testing::SizeIs(1)) << text;
+  }
+}
+
 TEST_F(TaskStoreTest, KernelBenchFixturesExportAndRun) { RunAll("kernelbench", 12); }
 TEST_F(TaskStoreTest, ModelFixturesExportAndRun) { RunAll("models", 12); }
 TEST_F(TaskStoreTest, RobustKbenchFixturesExportAndRun) { RunAll("robust", 12); }
