@@ -7,6 +7,7 @@
 #include "algebra/equivalence.h"
 #include "verify/arguments.h"
 #include "vgpu/observer.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith {
 namespace {
@@ -26,15 +27,10 @@ void OverflowObserver::AfterInstruction(vgpu::WarpView& warp, const vgpu::Instru
   if (in.type == ptx::Type::kF16) exponent = 0x7c00;
   if (in.type == ptx::Type::kBf16) exponent = 0x7f80;
   if (exponent == 0) return;
-  switch (in.op) {
-    case vgpu::Op::kMin:
-    case vgpu::Op::kMax:
-    case vgpu::Op::kLoad:
-    case vgpu::Op::kMov:
-    case vgpu::Op::kSelp:
-      return;  // they make nothing new: the start of a maximum is minus infinity
-    default:
-      break;
+  // They make nothing new: the start of a maximum is minus infinity.
+  if (vgpu::FactsOf(in.op).memory == vgpu::MemoryUse::kRead || in.op == vgpu::Op::kMin ||
+      in.op == vgpu::Op::kMax || in.op == vgpu::Op::kMov || in.op == vgpu::Op::kSelp) {
+    return;
   }
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     if ((warp.ReadOperand(in.d, std::countr_zero(rest)) & exponent) == exponent) {
