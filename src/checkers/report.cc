@@ -117,33 +117,47 @@ json SarifLocation(const Place& place, const std::string& message) {
   return location;
 }
 
+json SarifResult(const Finding& finding) {
+  json result{{"ruleId", Name(finding.kind)},
+              {"level", NameOf(finding.severity)},
+              {"message", {{"text", finding.message}}},
+              {"locations", json::array({SarifLocation(finding.place, "")})},
+              {"occurrenceCount", finding.count},
+              {"properties", ToJson(finding)}};
+  json related = json::array();
+  if (finding.other) related.push_back(SarifLocation(*finding.other, finding.other_message));
+  if (finding.allocated) related.push_back(SarifLocation(*finding.allocated, "allocated here"));
+  if (!related.empty()) result["relatedLocations"] = std::move(related);
+  return result;
+}
+
+json SarifRule(FindingKind kind, const std::string& home) {
+  const FindingKindRow& row = RowOf(kind);
+  json rule{{"id", row.word},
+            {"shortDescription", {{"text", row.meaning}}},
+            {"help", {{"text", fmt::format("{} {}", row.meaning, row.advice)}}},
+            {"defaultConfiguration", {{"level", NameOf(row.severity)}}}};
+  if (!home.empty()) rule["helpUri"] = home + "/" + DocumentationOf(kind);
+  return rule;
+}
+
 }  // namespace
 
-json ReportSarif(const std::vector<Finding>& findings, std::string_view version) {
+json ReportSarif(const std::vector<Finding>& findings, const SarifTool& tool) {
   json results = json::array();
-  std::set<std::string> kinds;
+  std::set<FindingKind> kinds;
   for (const Finding& finding : findings) {
-    kinds.insert(Name(finding.kind));
-    json result{{"ruleId", Name(finding.kind)},
-                {"level", NameOf(finding.severity)},
-                {"message", {{"text", finding.message}}},
-                {"locations", json::array({SarifLocation(finding.place, "")})},
-                {"occurrenceCount", finding.count},
-                {"properties", ToJson(finding)}};
-    json related = json::array();
-    if (finding.other) related.push_back(SarifLocation(*finding.other, finding.other_message));
-    if (finding.allocated) related.push_back(SarifLocation(*finding.allocated, "allocated here"));
-    if (!related.empty()) result["relatedLocations"] = std::move(related);
-    results.push_back(std::move(result));
+    kinds.insert(finding.kind);
+    results.push_back(SarifResult(finding));
   }
   json rules = json::array();
-  for (const std::string& kind : kinds) rules.push_back({{"id", kind}});
+  for (const FindingKind kind : kinds) rules.push_back(SarifRule(kind, tool.home));
   return {{"version", "2.1.0"},
           {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
           {"runs", json::array({{{"tool",
                                   {{"driver",
                                     {{"name", "kernelsmith"},
-                                     {"version", std::string(version)},
+                                     {"version", tool.version},
                                      {"rules", std::move(rules)}}}}},
                                  {"results", std::move(results)}}})}};
 }

@@ -18,7 +18,12 @@ namespace kernelsmith::checkers {
 nlohmann::json ToJson(const Finding& finding);
 // {"findings": [...], "errors": n, "warnings": n}
 nlohmann::json ReportJson(const std::vector<Finding>& findings);
-nlohmann::json ReportSarif(const std::vector<Finding>& findings, std::string_view version);
+// What a SARIF report says of the program that made it.
+struct SarifTool {
+  std::string version;
+  std::string home;  // URI of the folder that has docs/findings.md; empty: rules have no link
+};
+nlohmann::json ReportSarif(const std::vector<Finding>& findings, const SarifTool& tool);
 
 struct TextOptions {
   bool color = false;

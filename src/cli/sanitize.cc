@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "checkers/suite.h"
 #include "cli/commands.h"
 #include "cli/program.h"
+#include "cli/task_store.h"
 #include "cli/version.h"
 #include "vgpu/gpu_model.h"
 
@@ -74,11 +76,27 @@ std::vector<std::string> LinesOf(const std::string& file) {
   return lines;
 }
 
+// The folder in which this installation has docs/findings.md, as a URI; empty: it has none.
+std::string DocumentationHome(Session& session) {
+  const fs::path home = fs::absolute(DataFolder());
+  if (!session.files.Exists(home / "docs" / "findings.md")) return "";
+  std::string uri = "file://";
+  for (const char c : home.string()) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                       std::string_view("/-._~").find(c) != std::string_view::npos;
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return uri;
+}
+
 Status WriteReport(Session& session, const SanitizeOptions& options,
                    const std::vector<Finding>& findings, size_t left_off) {
   std::string text;
   if (options.sarif) {
-    text = checkers::ReportSarif(findings, KS_VERSION).dump(2) + "\n";
+    text =
+        checkers::ReportSarif(findings, {.version = KS_VERSION, .home = DocumentationHome(session)})
+            .dump(2) +
+        "\n";
   } else if (session.json) {
     nlohmann::json report = checkers::ReportJson(findings);
     report["left_off"] = left_off;

@@ -9,7 +9,7 @@ namespace kernelsmith {
 // `needs_torch`: false for commands that only look at files, which saves starting Python.
 TaskStoreOptions DefaultTaskStoreOptions(Session& session, bool needs_torch = true);
 
-// Where python/, tasks/ and prompts/ are: $KERNELSMITH_HOME, beside the installed program, or the
+// Where python/, tasks/, prompts/ and docs/ are: $KERNELSMITH_HOME, beside the installed program, or the
 // sources it was built from.
 std::filesystem::path DataFolder();
 

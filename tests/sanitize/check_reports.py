@@ -55,6 +55,11 @@ def check_sarif(report):
         driver = run["tool"]["driver"]
         check(isinstance(driver["name"], str), "driver")
         rules = [rule["id"] for rule in driver["rules"]]
+        for rule in driver["rules"]:
+            check(rule["help"]["text"].startswith(rule["shortDescription"]["text"]), "help")
+            check(rule["helpUri"].startswith("file:///"), "helpUri must be absolute")
+            check(rule["helpUri"].endswith(f"/docs/findings.md#{rule['id']}"), "helpUri")
+            check(rule["defaultConfiguration"]["level"] in ("note", "warning", "error"), "rule level")
         check(len(rules) == len(set(rules)), "rules must be unique")
         for result in run["results"]:
             check(result["level"] in ("none", "note", "warning", "error"), "level")
