@@ -5,7 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/ops_ptx.h"
-#include "graph/operators.h"
+#include "graph/aten_ops.h"
 
 namespace kernelsmith {
 namespace {
@@ -29,6 +29,7 @@ Result<ExitCode> ListOperators(Session& session, const OpsOptions& options) {
   std::vector<const Operator*> found;
   std::map<std::string, int> counts;
   for (const Operator& op : AllOperators()) {
+    if (op.kind == OperatorClass::kForeign) continue;  // no graph has them
     if (op.name.find(options.filter) == std::string::npos &&
         OperatorClassName(op.kind) != options.filter)
       continue;
@@ -42,7 +43,7 @@ Result<ExitCode> ListOperators(Session& session, const OpsOptions& options) {
       for (const Parameter& parameter : op->parameters) parameters.push_back(parameter.name);
       list.push_back({{"name", op->name},
                       {"class", OperatorClassName(op->kind)},
-                      {"supported", op->kind != OperatorClass::kRandom},
+                      {"supported", op->evaluated()},
                       {"parameters", std::move(parameters)}});
     }
     session.PrintJson({{"operators", std::move(list)}});
@@ -52,9 +53,8 @@ Result<ExitCode> ListOperators(Session& session, const OpsOptions& options) {
     return InvalidInput(
         fmt::format("no operator or class '{}'; `kernelsmith ops` lists all", options.filter));
   for (const Operator* op : found) {
-    const bool random = op->kind == OperatorClass::kRandom;
     session.out << fmt::format("{:<11} {:<50} {}\n", OperatorClassName(op->kind), op->name,
-                               random ? "unsupported: random" : Signature(*op));
+                               op->evaluated() ? Signature(*op) : "unsupported: random");
   }
   session.out << fmt::format("\n{} operators:", found.size());
   for (const auto& [kind, count] : counts) session.out << fmt::format(" {} {}", count, kind);

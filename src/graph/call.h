@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/aten_ops.h"
 #include "graph/graph.h"
-#include "graph/operators.h"
 #include "tensor/tensor.h"
 
 namespace kernelsmith {
@@ -148,11 +148,13 @@ class Call {
 template <typename T>
 using Implementation = Tensors<T> (*)(const Call<T>&);
 
-// One function a class of operators.def: the implementations of its operators, by their number.
+// The implementations by AtenOp; one function a class of aten_ops.def adds those of its operators.
 template <typename T>
 struct ImplementationTable {
   std::vector<Implementation<T>> rows;
-  void Add(const char* name, Implementation<T> implementation);
+  void Add(AtenOp op, Implementation<T> implementation) {
+    rows[static_cast<size_t>(op)] = implementation;
+  }
 };
 template <typename T>
 void AddPointwise(ImplementationTable<T>* table);

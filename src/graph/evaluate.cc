@@ -5,18 +5,11 @@
 #include <cmath>
 #include <new>
 
+#include "graph/aten_ops.h"
 #include "graph/call.h"
-#include "graph/operators.h"
 #include "support/check.h"
 
 namespace kernelsmith {
-
-template <typename T>
-void ImplementationTable<T>::Add(const char* name, Implementation<T> implementation) {
-  const Operator* op = FindOperator(name);
-  KS_CHECK(op != nullptr);
-  rows[op->number] = implementation;
-}
 
 namespace {
 
@@ -24,7 +17,7 @@ template <typename T>
 const ImplementationTable<T>& Implementations() {
   static const ImplementationTable<T> table = [] {
     ImplementationTable<T> all;
-    all.rows.resize(AllOperators().size());
+    all.rows.resize(AllOperators().size() + 1);
     AddPointwise(&all);
     AddReductions(&all);
     AddLayout(&all);
@@ -105,7 +98,7 @@ std::vector<size_t> LastUses(const Graph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     last[i] = i;
     for (const Argument& argument : graph.nodes[i].args) visit(visit, argument, i);
-    if (graph.nodes[i].op == "aten.as_strided.default") {
+    if (graph.nodes[i].aten == AtenOp::kAsStrided) {
       const auto* operand = std::get_if<ValueRef>(&graph.nodes[i].args[0].value);
       if (operand != nullptr) last[StorageOf(graph, *operand).node] = i;
     }
@@ -124,7 +117,8 @@ Error NodeError(const Graph& graph, const Node& node, std::string_view what, Err
 template <typename T>
 Result<Tensors<T>> RunNode(const Graph& graph, const Node& node,
                            const std::vector<Tensors<T>>& values, bool round) {
-  const Implementation<T> implementation = Implementations<T>().rows[node.info->number];
+  const Implementation<T> implementation =
+      Implementations<T>().rows[static_cast<size_t>(node.aten)];
   KS_CHECK(implementation != nullptr, node.op);
   try {
     Tensors<T> results = implementation(Call<T>(graph, node, values));
@@ -212,7 +206,6 @@ Result<std::vector<Tensor<T>>> GraphInputs(const Graph& graph, const TensorMap& 
 }
 
 #define KS_INSTANTIATE(T)                                                                          \
-  template struct ImplementationTable<T>;                                                          \
   template Result<std::vector<Tensor<T>>> Evaluate<T>(const Graph&, const std::vector<Tensor<T>>&, \
                                                       const EvaluateOptions<T>&);                  \
   template Result<std::vector<Tensor<T>>> GraphInputs<T>(const Graph&, const TensorMap&);

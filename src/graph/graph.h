@@ -1,6 +1,7 @@
 // A PyTorch graph of core ATen operators, as docs/graph_format.md describes it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -41,7 +42,7 @@ struct Argument {
 enum class NodeKind { kPlaceholder, kConstant, kOperator };
 enum class PlaceholderRole { kInput, kParameter, kBuffer, kTangent };
 
-struct Operator;  // operators.h
+enum class AtenOp : uint16_t;  // aten_ops.h
 
 struct Node {
   NodeKind kind = NodeKind::kOperator;
@@ -58,9 +59,9 @@ struct Node {
   HostTensor data;
 
   // kOperator
-  std::string op;                  // "aten.add.Tensor"
-  const Operator* info = nullptr;  // its row of operators.def; null: not supported
-  std::vector<Argument> args;      // by position in the operator's parameters, defaults filled in
+  std::string op;              // "aten.add.Tensor", for messages
+  AtenOp aten = {};            // the same for code that decides; kUnknown in other kinds, too
+  std::vector<Argument> args;  // by position in the operator's parameters, defaults filled in
   std::string where;
 };
 

@@ -4,10 +4,9 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
+#include "graph/aten_ops.h"
 #include "graph/graph.h"
-#include "graph/operators.h"
 #include "support/file_system.h"
 #include "tensor/safetensors.h"
 
@@ -250,11 +249,12 @@ class Importer {
         keywords.emplace(key, std::move(argument));
       }
     }
-    if (node->info == nullptr || node->info->kind == OperatorClass::kRandom) {
+    const Operator& row = OperatorOf(node->aten);
+    if (!row.evaluated()) {
       node->args = std::move(positional);
       return {};
     }
-    const std::vector<Parameter>& parameters = node->info->parameters;
+    const std::vector<Parameter>& parameters = row.parameters;
     if (positional.size() > parameters.size()) {
       return Fail(fmt::format("{} arguments where {} takes {}", positional.size(), node->op,
                               parameters.size()));
@@ -283,7 +283,7 @@ class Importer {
     KS_TRY(node.name, Text(entry, "name"));
     context_ = fmt::format("node '{}'", node.name);
     KS_TRY(node.op, Text(entry, "op"));
-    node.info = FindOperator(node.op);
+    node.aten = FindOperator(node.op);
     if (entry.contains("where") && entry["where"].is_string())
       node.where = entry["where"].get<std::string>();
     KS_RETURN_IF_ERROR(BindArguments(entry, &node));
@@ -390,25 +390,7 @@ Result<Graph> ReadGraph(const std::filesystem::path& path) {
 }
 
 ValueRef StorageOf(const Graph& graph, ValueRef value) {
-  static const std::set<std::string_view> kViews = {"aten.alias.default",
-                                                    "aten.view.default",
-                                                    "aten.squeeze.default",
-                                                    "aten.squeeze.dim",
-                                                    "aten.squeeze.dims",
-                                                    "aten.unsqueeze.default",
-                                                    "aten.permute.default",
-                                                    "aten.transpose.int",
-                                                    "aten.t.default",
-                                                    "aten.expand.default",
-                                                    "aten.slice.Tensor",
-                                                    "aten.select.int",
-                                                    "aten.diagonal.default",
-                                                    "aten.unfold.default",
-                                                    "aten.as_strided.default",
-                                                    "aten.split.Tensor",
-                                                    "aten.split_with_sizes.default",
-                                                    "aten.unbind.int"};
-  while (kViews.contains(graph.nodes[value.node].op)) {
+  while (OperatorOf(graph.nodes[value.node].aten).facts.view) {
     const auto* operand = std::get_if<ValueRef>(&graph.nodes[value.node].args[0].value);
     if (operand == nullptr) break;
     value = *operand;
@@ -420,18 +402,13 @@ Status CheckOperators(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (node.kind != NodeKind::kOperator) continue;
     const std::string place = node.where.empty() ? "" : fmt::format(" ({})", node.where);
-    if (node.info == nullptr) {
-      return Error(ErrorKind::kUnsupported,
-                   Diagnostic{.where = {.file = graph.file},
-                              .message = fmt::format("operator {} of node '{}'{}", node.op,
-                                                     node.name, place)});
-    }
-    if (node.info->kind == OperatorClass::kRandom) {
-      return Error(ErrorKind::kUnsupported,
-                   Diagnostic{.where = {.file = graph.file},
-                              .message = fmt::format("random: operator {} of node '{}'{}", node.op,
-                                                     node.name, place)});
-    }
+    const Operator& row = OperatorOf(node.aten);
+    if (row.evaluated()) continue;
+    const char* const why = row.kind == OperatorClass::kRandom ? "random: " : "";
+    return Error(ErrorKind::kUnsupported,
+                 Diagnostic{.where = {.file = graph.file},
+                            .message = fmt::format("{}operator {} of node '{}'{}", why, node.op,
+                                                   node.name, place)});
   }
   return {};
 }

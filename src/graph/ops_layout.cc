@@ -436,9 +436,11 @@ Tensors<T> Eye(const Call<T>& c) {
 
 template <typename T>
 void AddLayout(ImplementationTable<T>* table) {
-#define KS_LAYOUT(name, parameters, implementation) table->Add(name, &implementation<T>);
-#define KS_CREATION(name, parameters, implementation) table->Add(name, &implementation<T>);
-#include "graph/operators.def"
+#define KS_LAYOUT(enumerator, name, implementation, ...) \
+  table->Add(AtenOp::k##enumerator, &implementation<T>);
+#define KS_CREATION(enumerator, name, implementation, ...) \
+  table->Add(AtenOp::k##enumerator, &implementation<T>);
+#include "graph/aten_ops.def"
 }
 
 #define KS_INSTANTIATE(T) template void AddLayout<T>(ImplementationTable<T>*);

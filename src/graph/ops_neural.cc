@@ -309,13 +309,15 @@ Tensors<T> UpsampleCubicBackward(const Call<T>& c) {
 
 template <typename T>
 void AddWindows(ImplementationTable<T>* table) {
-#define KS_WINDOW(name, parameters, implementation) table->Add(name, &implementation<T>);
-#include "graph/operators.def"
+#define KS_WINDOW(enumerator, name, implementation, ...) \
+  table->Add(AtenOp::k##enumerator, &implementation<T>);
+#include "graph/aten_ops.def"
 }
 template <typename T>
 void AddNorms(ImplementationTable<T>* table) {
-#define KS_NORM(name, parameters, implementation) table->Add(name, &implementation<T>);
-#include "graph/operators.def"
+#define KS_NORM(enumerator, name, implementation, ...) \
+  table->Add(AtenOp::k##enumerator, &implementation<T>);
+#include "graph/aten_ops.def"
 }
 
 #define KS_INSTANTIATE(T)                               \

@@ -406,8 +406,9 @@ Tensor<T> Convert(const Tensor<T>& x, DType dtype) {
 
 template <typename T>
 void AddPointwise(ImplementationTable<T>* table) {
-#define KS_POINTWISE(name, parameters, implementation) table->Add(name, &implementation<T>);
-#include "graph/operators.def"
+#define KS_POINTWISE(enumerator, name, implementation, ...) \
+  table->Add(AtenOp::k##enumerator, &implementation<T>);
+#include "graph/aten_ops.def"
 }
 
 #define KS_INSTANTIATE(T)                                 \

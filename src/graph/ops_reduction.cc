@@ -306,13 +306,15 @@ Tensors<T> CdistBackward(const Call<T>& c) {
 
 template <typename T>
 void AddReductions(ImplementationTable<T>* table) {
-#define KS_REDUCTION(name, parameters, implementation) table->Add(name, &implementation<T>);
-#include "graph/operators.def"
+#define KS_REDUCTION(enumerator, name, implementation, ...) \
+  table->Add(AtenOp::k##enumerator, &implementation<T>);
+#include "graph/aten_ops.def"
 }
 template <typename T>
 void AddLinear(ImplementationTable<T>* table) {
-#define KS_LINEAR(name, parameters, implementation) table->Add(name, &implementation<T>);
-#include "graph/operators.def"
+#define KS_LINEAR(enumerator, name, implementation, ...) \
+  table->Add(AtenOp::k##enumerator, &implementation<T>);
+#include "graph/aten_ops.def"
 }
 
 #define KS_INSTANTIATE(T)                                  \

@@ -6,49 +6,11 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 
-#include "graph/operators.h"
+#include "graph/aten_ops.h"
 
 namespace kernelsmith {
 namespace {
-
-// Operators that keep every element where it is in row-major order.
-bool KeepsElements(const std::string& op) {
-  static const std::set<std::string> kNames = {"aten.alias.default",
-                                               "aten.clone.default",
-                                               "aten.view.default",
-                                               "aten._unsafe_view.default",
-                                               "aten.squeeze.default",
-                                               "aten.squeeze.dim",
-                                               "aten.squeeze.dims",
-                                               "aten.unsqueeze.default",
-                                               "aten._to_copy.default",
-                                               "aten.lift_fresh_copy.default",
-                                               "prims.convert_element_type.default"};
-  return kNames.contains(op);
-}
-
-struct ChoosingOperator {
-  const char* name;
-  size_t result;
-  Choice::Kind kind;
-};
-constexpr ChoosingOperator kChoosing[] = {
-    {"aten.argmax.default", 0, Choice::Kind::kExtreme},
-    {"aten.argmin.default", 0, Choice::Kind::kExtreme},
-    {"aten.max.dim", 1, Choice::Kind::kExtreme},
-    {"aten.min.dim", 1, Choice::Kind::kExtreme},
-    {"aten.sort.default", 1, Choice::Kind::kOrder},
-    {"aten.sort.stable", 1, Choice::Kind::kOrder},
-    {"aten.topk.default", 1, Choice::Kind::kOrder},
-    {"aten.kthvalue.default", 1, Choice::Kind::kOrder},
-    {"aten.median.dim", 1, Choice::Kind::kOrder},
-    {"aten.max_pool2d_with_indices.default", 1, Choice::Kind::kPool},
-    {"aten.max_pool3d_with_indices.default", 1, Choice::Kind::kPool},
-    {"aten.max_pool2d_with_indices_backward.default", 0, Choice::Kind::kPoolGradient},
-    {"aten.max_pool3d_with_indices_backward.default", 0, Choice::Kind::kPoolGradient},
-};
 
 Result<std::vector<Tensor<Bounded>>> EvaluateAt(const Graph& graph,
                                                 const std::vector<Tensor<Bounded>>& inputs,
@@ -107,13 +69,11 @@ Line LineOf(const Shape& shape, std::optional<int64_t> dim) {
   return line;
 }
 
-// Which argument is the dimension; the argument may be None (all elements).
+// The dimension that is chosen along; the argument may be None (all elements).
 std::optional<int64_t> DimensionOf(const Node& node) {
-  const auto at = node.op == "aten.topk.default" || node.op == "aten.kthvalue.default" ||
-                          node.op == "aten.sort.stable"
-                      ? size_t{2}
-                      : size_t{1};
-  if (const auto* dim = std::get_if<int64_t>(&node.args[at].value)) return *dim;
+  const std::optional<size_t> at = OperatorOf(node.aten).FindParameter("dim");
+  KS_CHECK(at.has_value(), node.op);
+  if (const auto* dim = std::get_if<int64_t>(&node.args[*at].value)) return *dim;
   return std::nullopt;
 }
 
@@ -153,7 +113,7 @@ struct Windows {
 
 // Arguments from `first` on: kernel, stride, padding, dilation. `out` is the extent of the result.
 Windows PoolWindows(const Node& node, size_t first, const Shape& in_shape, const Shape& out_shape) {
-  const size_t spatial = node.op.find("3d") != std::string::npos ? 3 : 2;
+  const size_t spatial = OperatorOf(node.aten).facts.chooses.spatial;
   const std::vector<int64_t> in(in_shape.end() - static_cast<int64_t>(spatial), in_shape.end());
   const std::vector<int64_t> out(out_shape.end() - static_cast<int64_t>(spatial), out_shape.end());
   const auto per_dimension = [&](size_t argument, const std::vector<int64_t>& fallback) {
@@ -260,10 +220,13 @@ std::optional<Choice> FindChoice(const Graph& graph, const GraphOutput& output) 
   while (true) {
     const Node& node = graph.nodes[value.node];
     if (node.kind != NodeKind::kOperator) return std::nullopt;
-    for (const ChoosingOperator& op : kChoosing) {
-      if (node.op == op.name && value.index == op.result) return Choice{op.kind, value.node};
+    const OperatorFacts& facts = OperatorOf(node.aten).facts;
+    const Chooses& chooses = facts.chooses;
+    if (chooses.kind != ChoiceKind::kNoChoice && chooses.kind != ChoiceKind::kUnchecked &&
+        value.index == chooses.result) {
+      return Choice{chooses.kind, value.node};
     }
-    if (!KeepsElements(node.op) || node.args.empty()) return std::nullopt;
+    if (!facts.in_order || node.args.empty()) return std::nullopt;
     const auto* operand = std::get_if<ValueRef>(&node.args[0].value);
     if (operand == nullptr) return std::nullopt;
     value = *operand;
@@ -274,7 +237,7 @@ Result<std::vector<int64_t>> WrongChoices(const Graph& graph, const Choice& choi
                                           const std::vector<Tensor<Bounded>>& inputs,
                                           const HostTensor& answer, double eps) {
   const Node& node = graph.nodes[choice.node];
-  const bool gradient = choice.kind == Choice::Kind::kPoolGradient;
+  const bool gradient = choice.kind == ChoiceKind::kPoolGradient;
   const size_t result = node.outputs.size() > 1 ? 1 : 0;
   std::vector<ValueRef> wanted{Operand(node, gradient ? 1 : 0), {choice.node, result}};
   if (gradient) wanted.push_back(Operand(node, 0));
@@ -285,15 +248,18 @@ Result<std::vector<int64_t>> WrongChoices(const Graph& graph, const Choice& choi
                                     graph.file, answer.count(), reference.count()));
   }
   switch (choice.kind) {
-    case Choice::Kind::kExtreme:
-    case Choice::Kind::kOrder:
+    case ChoiceKind::kExtreme:
+    case ChoiceKind::kOrder:
       return WrongIndices(source, reference, LineOf(source.shape, DimensionOf(node)), answer, eps);
-    case Choice::Kind::kPool:
+    case ChoiceKind::kPool:
       return WrongPoolIndices(source, reference,
                               PoolWindows(node, 1, source.shape, reference.shape), answer, eps);
-    case Choice::Kind::kPoolGradient:
+    case ChoiceKind::kPoolGradient:
       return WrongPoolGradients(source, reference,
                                 PoolWindows(node, 2, source.shape, values[2].shape), answer, eps);
+    case ChoiceKind::kNoChoice:
+    case ChoiceKind::kUnchecked:
+      break;  // FindChoice never gives these
   }
   KS_UNREACHABLE();
 }

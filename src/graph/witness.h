@@ -6,19 +6,14 @@
 #include <optional>
 #include <vector>
 
+#include "graph/aten_ops.h"
 #include "graph/evaluate.h"
 #include "graph/graph.h"
 
 namespace kernelsmith {
 
 struct Choice {
-  enum class Kind {
-    kExtreme,       // indices of argmax, argmin, max, min
-    kOrder,         // indices of sort, topk, kthvalue, median
-    kPool,          // indices of a max pool
-    kPoolGradient,  // a max pool's gradient
-  };
-  Kind kind = Kind::kExtreme;
+  ChoiceKind kind = ChoiceKind::kExtreme;
   size_t node = 0;  // the operator that chooses
 };
 
