@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "graph/aten_ops.h"
 #include "graph/evaluate.h"
 
 namespace kernelsmith {
@@ -15,14 +16,7 @@ namespace {
 // exp(88.8) is the largest in float32.
 constexpr double kBeyondExp = 100;
 
-bool IsSoftmax(const Node& node) {
-  if (node.kind != NodeKind::kOperator) return false;
-  for (const char* op : {"aten._softmax.", "aten._log_softmax.", "aten._safe_softmax.",
-                         "aten.softmax.", "aten.log_softmax.", "aten.logsumexp."}) {
-    if (node.op.starts_with(op)) return true;
-  }
-  return false;
-}
+bool IsSoftmax(const Node& node) { return OperatorOf(node.aten).facts.needs_maximum; }
 
 // The axes that a softmax runs over: an integer or a list of them.
 std::vector<bool> Axes(const Node& node, size_t rank) {

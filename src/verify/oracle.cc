@@ -10,8 +10,10 @@
 
 #include "field/bounded.h"
 #include "field/symbolic.h"
+#include "graph/aten_ops.h"
 #include "graph/evaluate.h"
 #include "graph/witness.h"
+#include "support/check.h"
 #include "verify/work.h"
 
 namespace kernelsmith {
@@ -62,9 +64,7 @@ class ConversionWatch {
 
   void After(size_t node, const std::vector<Tensor<double>>& results) {
     const Node& n = graph_.nodes[node];
-    const bool converts =
-        n.op.starts_with("aten._to_copy") || n.op.starts_with("prims.convert_element_type");
-    if (n.kind == NodeKind::kOperator && converts && n.outputs[0]) {
+    if (OperatorOf(n.aten).facts.converts && n.outputs[0]) {
       const DType to = n.outputs[0]->dtype;
       if (const auto* from = n.args.empty() ? nullptr : std::get_if<ValueRef>(&n.args[0].value);
           from != nullptr && !IsFloat(to) && to != DType::kBool) {
@@ -90,18 +90,21 @@ class ConversionWatch {
   bool undefined_ = false;
 };
 
-// Which result of an operator is a choice among equals; nothing: none is.
-std::optional<size_t> ChosenResult(const std::string& op) {
-  for (const char* name : {"aten.argmax.default", "aten.argmin.default"}) {
-    if (op == name) return 0;
+// Which result of an operator is a choice among equals; nothing: none is. A pool's gradient is no
+// index, so whoever uses it uses numbers.
+std::optional<size_t> ChosenResult(const Node& node) {
+  const Chooses& chooses = OperatorOf(node.aten).facts.chooses;
+  switch (chooses.kind) {
+    case ChoiceKind::kNoChoice:
+    case ChoiceKind::kPoolGradient:
+      return std::nullopt;
+    case ChoiceKind::kExtreme:
+    case ChoiceKind::kOrder:
+    case ChoiceKind::kPool:
+    case ChoiceKind::kUnchecked:
+      return chooses.result;
   }
-  for (const char* name :
-       {"aten.max.dim", "aten.min.dim", "aten.sort.", "aten.topk.default", "aten.kthvalue.default",
-        "aten.median.dim", "aten.mode", "aten.max_pool2d_with_indices.default",
-        "aten.max_pool3d_with_indices.default"}) {
-    if (op.starts_with(name)) return 1;
-  }
-  return std::nullopt;
+  KS_UNREACHABLE();
 }
 
 bool Refers(const Argument& argument, ValueRef value) {
@@ -270,7 +273,7 @@ bool ChoosesInside(const Graph& graph) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
     if (node.kind != NodeKind::kOperator) continue;
-    const std::optional<size_t> chosen = ChosenResult(node.op);
+    const std::optional<size_t> chosen = ChosenResult(node);
     if (!chosen) continue;
     for (const Node& user : graph.nodes) {
       if (user.kind != NodeKind::kOperator) continue;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <variant>
 
+#include "graph/aten_ops.h"
 #include "support/rng.h"
 #include "tasks/signature.h"
 #include "tensor/safetensors.h"
@@ -300,9 +301,8 @@ Result<std::optional<Case>> Verification::MakeCase(const TracedShape& subject,
   if (recipe == nullptr) return InvalidInput(fmt::format("no inputs are called '{}'", inputs));
   // Positions written twice have no defined winner, so integers stay where some are written to.
   const bool permute =
-      std::none_of(subject.graph.nodes.begin(), subject.graph.nodes.end(), [](const Node& node) {
-        return node.op.starts_with("aten.scatter.") || node.op.starts_with("aten.index_put");
-      });
+      std::none_of(subject.graph.nodes.begin(), subject.graph.nodes.end(),
+                   [](const Node& node) { return OperatorOf(node.aten).facts.collides; });
   TensorMap values = MakeInputs(*recipe, subject.seen.values, Inputs(subject), seed, permute);
   KS_TRY(std::optional<Case> made, MakeCaseOf(subject, std::move(values), inputs, seed));
   if (made) made->harsh = recipe->harsh;

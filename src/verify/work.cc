@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/aten_ops.h"
+#include "support/check.h"
 #include "tensor/host_tensor.h"
 
 namespace kernelsmith {
@@ -28,22 +30,25 @@ uint64_t Terms(const Node& node, const std::vector<const TensorMeta*>& arguments
     if (i >= arguments.size() || arguments[i]->shape.empty()) return 1;
     return static_cast<uint64_t>(arguments[i]->shape.back());
   };
-  for (const char* name : {"aten.mm.", "aten.bmm.", "aten.mv."}) {
-    if (node.op.starts_with(name)) return last_size(0);
+  const Sums& sums = OperatorOf(node.aten).facts.sums;
+  switch (sums.kind) {
+    case SumKind::kProduct:
+      return last_size(sums.argument);
+    case SumKind::kFilter:
+    case SumKind::kFilterGradients: {
+      // Elements of one filter. A transposed convolution's weight has them in the other order,
+      // which is close enough; both gradients of a backward pass cost as much as the forward pass.
+      if (sums.argument >= arguments.size() || arguments[sums.argument]->shape.empty()) return 1;
+      const TensorMeta& weight = *arguments[sums.argument];
+      const auto filters = static_cast<uint64_t>(std::max<int64_t>(weight.shape[0], 1));
+      return Elements(weight) / filters * (sums.kind == SumKind::kFilterGradients ? 2 : 1);
+    }
+    case SumKind::kNoSums:
+    case SumKind::kAxis:
+    case SumKind::kScattered:
+      return 1;
   }
-  for (const char* name : {"aten.addmm.", "aten.baddbmm.", "aten.addmv."}) {
-    if (node.op.starts_with(name)) return last_size(1);
-  }
-  if (node.op.starts_with("aten.convolution")) {
-    // Elements of one filter. A transposed convolution's weight has them in the other order, which
-    // is close enough; both gradients of a backward pass cost as much as the forward pass.
-    const bool backward = node.op.starts_with("aten.convolution_backward");
-    const size_t weight = backward ? 2 : 1;
-    if (weight >= arguments.size() || arguments[weight]->shape.empty()) return 1;
-    const auto filters = static_cast<uint64_t>(std::max<int64_t>(arguments[weight]->shape[0], 1));
-    return Elements(*arguments[weight]) / filters * (backward ? 2 : 1);
-  }
-  return 1;
+  KS_UNREACHABLE();
 }
 
 // What an operator reads and writes.
@@ -71,6 +76,29 @@ Traffic TrafficOf(const Graph& graph, const Node& node) {
   return traffic;
 }
 
+// The longest sum that neither the terms of a result nor the shapes tell of.
+uint64_t LongestInside(const Node& node, const Traffic& traffic) {
+  uint64_t longest = 1;
+  switch (OperatorOf(node.aten).facts.sums.kind) {
+    case SumKind::kAxis:
+      if (traffic.arguments.empty()) break;
+      for (const int64_t size : traffic.arguments[0]->shape) {
+        longest = std::max(longest, static_cast<uint64_t>(size));
+      }
+      break;
+    case SumKind::kScattered:
+      return traffic.largest;
+    case SumKind::kFilterGradients:
+      // The gradient of a weight is a sum over all of the batch.
+      return Elements(*traffic.arguments[0]);
+    case SumKind::kNoSums:
+    case SumKind::kProduct:
+    case SumKind::kFilter:
+      break;
+  }
+  return longest;
+}
+
 }  // namespace
 
 uint64_t LongestSum(const Graph& graph) {
@@ -79,23 +107,10 @@ uint64_t LongestSum(const Graph& graph) {
     if (node.kind != NodeKind::kOperator) continue;
     const Traffic traffic = TrafficOf(graph, node);
     longest = std::max(longest, Terms(node, traffic.arguments));
-    // What has a result that is smaller than an argument adds up, for all that its name tells: a
-    // normalisation's mean is one. These have none, and sums as long as an axis; scattered
-    // additions may all go to one place.
+    // What has a result that is smaller than an argument adds up, for all that is known of it: a
+    // normalisation's mean is one.
     longest = std::max(longest, traffic.largest / std::max<uint64_t>(traffic.smallest, 1));
-    for (const char* word : {"cum", "softmax", "logsumexp"}) {
-      if (node.op.find(word) == std::string::npos || traffic.arguments.empty()) continue;
-      for (const int64_t size : traffic.arguments[0]->shape) {
-        longest = std::max(longest, static_cast<uint64_t>(size));
-      }
-    }
-    for (const char* word : {"scatter", "index_put", "index_add", "embedding_dense_backward"}) {
-      if (node.op.find(word) != std::string::npos) longest = std::max(longest, traffic.largest);
-    }
-    // The gradient of a weight is a sum over all of the batch.
-    if (node.op.starts_with("aten.convolution_backward")) {
-      longest = std::max(longest, Elements(*traffic.arguments[0]));
-    }
+    longest = std::max(longest, LongestInside(node, traffic));
   }
   return longest;
 }
@@ -111,7 +126,7 @@ uint64_t GraphWork(const Graph& graph) {
     const Traffic traffic = TrafficOf(graph, node);
     const uint64_t terms = Terms(node, traffic.arguments);
     // A backward convolution makes its sums for every element of the gradient that comes in.
-    const bool backward = node.op.starts_with("aten.convolution_backward");
+    const bool backward = OperatorOf(node.aten).facts.sums.kind == SumKind::kFilterGradients;
     const uint64_t sums =
         backward && !traffic.arguments.empty() ? Elements(*traffic.arguments[0]) : traffic.written;
     work += terms > 1 ? sums * terms : traffic.read + traffic.written;
