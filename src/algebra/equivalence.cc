@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
+#include "graph/aten_ops.h"
 #include "graph/evaluate.h"
 
 namespace kernelsmith {
@@ -18,81 +18,6 @@ constexpr int64_t kMaxGraphDegree = 1 << 20;
 // A bound on the degree of the graph's outputs as polynomials of its inputs; nothing where an
 // operator may divide or is no polynomial at all.
 std::optional<int64_t> PolynomialDegree(const Graph& graph) {
-  // Names without "aten." and the overload. The first list adds, moves, selects: its results have
-  // the degree of an operand; the second multiplies.
-  static const std::set<std::string_view> kKeep = {"add",
-                                                   "sub",
-                                                   "rsub",
-                                                   "neg",
-                                                   "sum",
-                                                   "mean",
-                                                   "cumsum",
-                                                   "view",
-                                                   "reshape",
-                                                   "_unsafe_view",
-                                                   "permute",
-                                                   "transpose",
-                                                   "t",
-                                                   "expand",
-                                                   "clone",
-                                                   "slice",
-                                                   "select",
-                                                   "cat",
-                                                   "stack",
-                                                   "squeeze",
-                                                   "unsqueeze",
-                                                   "relu",
-                                                   "maximum",
-                                                   "minimum",
-                                                   "clamp",
-                                                   "where",
-                                                   "index_select",
-                                                   "embedding",
-                                                   "gather",
-                                                   "scatter_add",
-                                                   "index_add",
-                                                   "abs",
-                                                   "_to_copy",
-                                                   "max_pool2d",
-                                                   "avg_pool2d",
-                                                   "avg_pool1d",
-                                                   "amax",
-                                                   "amin",
-                                                   "max",
-                                                   "min",
-                                                   "copy",
-                                                   "alias",
-                                                   "flip",
-                                                   "constant_pad_nd",
-                                                   "as_strided",
-                                                   "split",
-                                                   "index",
-                                                   "lift_fresh_copy",
-                                                   "max_pool2d_with_indices",
-                                                   "embedding_dense_backward",
-                                                   "argmax",
-                                                   "argmin",
-                                                   "topk",
-                                                   "sort",
-                                                   "full",
-                                                   "full_like",
-                                                   "zeros",
-                                                   "zeros_like",
-                                                   "ones_like",
-                                                   "arange",
-                                                   "scalar_tensor",
-                                                   "eq",
-                                                   "ne",
-                                                   "lt",
-                                                   "le",
-                                                   "gt",
-                                                   "ge",
-                                                   "logical_not",
-                                                   "logical_and",
-                                                   "bitwise_not",
-                                                   "detach"};
-  static const std::set<std::string_view> kMultiply = {
-      "mul", "mm", "bmm", "addmm", "baddbmm", "convolution", "dot", "mv", "matmul", "linear"};
   std::vector<int64_t> degrees(graph.nodes.size(), 0);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
@@ -113,21 +38,27 @@ std::optional<int64_t> PolynomialDegree(const Graph& graph) {
       }
     };
     for (const Argument& argument : node.args) visit(visit, argument);
-    std::string_view name = node.op;
-    if (name.starts_with("aten.")) name.remove_prefix(5);
-    name = name.substr(0, name.find('.'));
-    const bool by_constant = name == "div" && node.args.size() > 1 &&
-                             !std::holds_alternative<ValueRef>(node.args[1].value);
-    if (kKeep.contains(name) || by_constant) {
-      degrees[i] = largest;
-    } else if (kMultiply.contains(name)) {
-      degrees[i] = total;
-    } else if (name == "pow" && node.args.size() > 1 &&
-               std::holds_alternative<int64_t>(node.args[1].value) &&
-               std::get<int64_t>(node.args[1].value) >= 0) {
-      degrees[i] = largest * std::get<int64_t>(node.args[1].value);
-    } else {
-      return std::nullopt;
+    const auto* exponent =
+        node.args.size() > 1 ? std::get_if<int64_t>(&node.args[1].value) : nullptr;
+    switch (OperatorOf(node.aten).degree) {
+      case Degree::kKeeps:
+        degrees[i] = largest;
+        break;
+      case Degree::kMultiplies:
+        degrees[i] = total;
+        break;
+      case Degree::kDivides:
+        if (node.args.size() < 2 || std::holds_alternative<ValueRef>(node.args[1].value)) {
+          return std::nullopt;
+        }
+        degrees[i] = largest;
+        break;
+      case Degree::kPower:
+        if (exponent == nullptr || *exponent < 0) return std::nullopt;
+        degrees[i] = largest * *exponent;
+        break;
+      case Degree::kUnbounded:
+        return std::nullopt;
     }
     if (degrees[i] > kMaxGraphDegree) return std::nullopt;
   }

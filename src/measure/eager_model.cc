@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <set>
 
+#include "graph/aten_ops.h"
+#include "support/check.h"
 #include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
@@ -40,66 +41,43 @@ double RoundUp(double value, double unit) {
   return std::ceil(value / unit) * unit;
 }
 
-// "aten.add_.Tensor" -> "add".
-std::string_view BareName(std::string_view op) {
-  const size_t first = op.find('.');
-  if (first != std::string_view::npos) op.remove_prefix(first + 1);
-  op = op.substr(0, op.find('.'));
-  if (op.ends_with('_')) op.remove_suffix(1);
-  return op;
-}
+// What the function costs, whatever the overload and in place or not.
+const Operator& FunctionOf(const EagerOperator& op) { return OperatorOf(FindFunction(op.op)); }
 
-bool Contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-bool IsProduct(std::string_view name) {
-  static const std::set<std::string_view> products{"mm",      "addmm", "bmm",    "mv",
-                                                   "baddbmm", "addmv", "linear", "matmul"};
-  return products.contains(name);
+EagerClass ConvolutionClass(const EagerOperator& op) {
+  const Shape& x = op.inputs[0].shape;
+  const Shape& w = op.inputs[1].shape;
+  if (op.transposed) return EagerClass::kTransposedConvolution;
+  const bool depthwise = w.size() >= 2 && x.size() >= 2 && w[1] == 1 && x[1] > 1 && w[0] == x[1];
+  return depthwise ? EagerClass::kDepthwiseConvolution : EagerClass::kConvolution;
 }
 
 EagerClass ClassOf(const EagerOperator& op) {
-  const std::string_view name = BareName(op.op);
-  static const std::set<std::string_view> reductions{"sum",
-                                                     "mean",
-                                                     "max",
-                                                     "min",
-                                                     "argmax",
-                                                     "argmin",
-                                                     "prod",
-                                                     "amax",
-                                                     "amin",
-                                                     "std",
-                                                     "var",
-                                                     "norm",
-                                                     "any",
-                                                     "all",
-                                                     "linalg_vector_norm",
-                                                     "logsumexp_backward",
-                                                     "topk",
-                                                     "sort",
-                                                     "var_mean"};
-  if (IsProduct(name)) return EagerClass::kMatmul;
-  if (Contains(name, "convolution") && op.inputs.size() >= 2) {
-    const Shape& x = op.inputs[0].shape;
-    const Shape& w = op.inputs[1].shape;
-    if (op.transposed) return EagerClass::kTransposedConvolution;
-    const bool depthwise = w.size() >= 2 && x.size() >= 2 && w[1] == 1 && x[1] > 1 && w[0] == x[1];
-    return depthwise ? EagerClass::kDepthwiseConvolution : EagerClass::kConvolution;
+  switch (FunctionOf(op).eager) {
+    case EagerCost::kPointwise:
+      return EagerClass::kPointwise;
+    case EagerCost::kReduction:
+      return EagerClass::kReduction;
+    case EagerCost::kSoftmax:
+      return EagerClass::kSoftmax;
+    case EagerCost::kPool:
+      return EagerClass::kPool;
+    case EagerCost::kScan:
+      return EagerClass::kScan;
+    case EagerCost::kNorm:
+    case EagerCost::kRowNorm:
+      return EagerClass::kNorm;
+    case EagerCost::kMatmul:
+      return EagerClass::kMatmul;
+    case EagerCost::kConvolution:
+      return op.inputs.size() >= 2 ? ConvolutionClass(op) : EagerClass::kPointwise;
   }
-  if (Contains(name, "softmax") || name == "logsumexp") return EagerClass::kSoftmax;
-  if (reductions.contains(name)) return EagerClass::kReduction;
-  if (Contains(name, "norm")) return EagerClass::kNorm;
-  if (Contains(name, "pool")) return EagerClass::kPool;
-  if (name.starts_with("cum") || name == "logcumsumexp") return EagerClass::kScan;
-  return EagerClass::kPointwise;
+  KS_UNREACHABLE();
 }
 
 // The rows and columns that tiles of 128 cover, with the inner dimension split where there are few.
 void AddProduct(const EagerOperator& op, OperatorWork& work) {
-  const std::string_view name = BareName(op.op);
-  const size_t skip = name == "addmm" || name == "addmv" || name == "baddbmm" ? 1 : 0;
+  const size_t skip = FunctionOf(op).facts.sums.argument;
   if (op.inputs.size() < skip + 2 || op.outputs.empty()) return;
   const Shape& left = op.inputs[skip].shape;
   const Shape& out = op.outputs[0].shape;
@@ -262,7 +240,7 @@ OperatorWork WorkOf(const EagerOperator& op, const EagerParameters& parameters) 
       AddConvolution(op, parameters, work);
       break;
     case EagerClass::kNorm:
-      work.inner = Contains(BareName(op.op), "layer_norm");
+      work.inner = FunctionOf(op).eager == EagerCost::kRowNorm;
       // The second result is the mean of each row.
       work.parallel = op.outputs.size() > 1 ? Count(op.outputs[1].shape) : 1e9;
       break;

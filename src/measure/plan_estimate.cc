@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 
+#include "graph/aten_ops.h"
 #include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
@@ -24,15 +24,6 @@ double BytesOf(const TensorMeta& meta) {
     }
   }
   return std::min(count, extent) * static_cast<double>(SizeOf(meta.dtype));
-}
-
-// Operators that read only a part of their operand.
-bool ReadsPart(const std::string& op) {
-  static const std::set<std::string> names{
-      "aten.embedding.default",        "aten.index.Tensor", "aten.index_select.default",
-      "aten.gather.default",           "aten.slice.Tensor", "aten.select.int",
-      "aten.split_with_sizes.default", "aten.split.Tensor", "aten.diagonal.default"};
-  return names.contains(op);
 }
 
 void Visit(const Argument& argument, const std::function<void(const ValueRef&)>& use) {
@@ -57,7 +48,7 @@ TaskFloor FloorOf(const Graph& graph, const std::vector<EagerOperator>& eager) {
       Visit(argument, [&](const ValueRef& ref) {
         if (graph.nodes[ref.node].kind != NodeKind::kPlaceholder) return;
         double bytes = whole(ref.node);
-        if (ReadsPart(node.op)) {
+        if (OperatorOf(node.aten).facts.reads_part) {
           double part = 0;
           for (const auto& output : node.outputs) part += output ? BytesOf(*output) : 0;
           bytes = std::min(bytes, part);

@@ -7,8 +7,8 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 
+#include "graph/aten_ops.h"
 #include "graph/evaluate.h"
 #include "graph/graph.h"
 #include "support/rng.h"
@@ -67,21 +67,6 @@ Result<Outputs> Run(const Graph& graph, const TensorMap& values) {
     outputs[graph.OutputName(graph.outputs[i])] = Doubles(results[i]);
   }
   return outputs;
-}
-
-// A view, a copy or a constant: repeating one costs nothing worth telling.
-bool IsTrivial(const std::string& op) {
-  static const std::set<std::string> kTrivial = {
-      "alias", "arange", "as_strided", "cat", "clone", "copy", "detach", "empty", "expand", "full",
-      "full_like", "new_empty_strided", "ones", "permute", "scalar_tensor", "select", "slice",
-      "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unsqueeze", "view",
-      "zeros", "_to_copy", "_unsafe_view", "reshape", "lift_fresh_copy", "constant_pad_nd",
-      // Guards against values that a draw may not have.
-      "clamp", "clamp_min", "clamp_max", "maximum", "minimum", "where", "nan_to_num", "isnan"};
-  const size_t start = op.find('.');
-  if (start == std::string::npos) return false;
-  const size_t end = op.find('.', start + 1);
-  return kTrivial.contains(op.substr(start + 1, end - start - 1));
 }
 
 // 128 bits: equal hashes of different values are out of the question.
@@ -329,7 +314,7 @@ void Filter::Redundancy(const Draw& one, const Draw& two) {
     }
     if (one.keys[i].empty() || two.keys[i].empty()) continue;
     const std::string where = node.where.empty() ? "" : " (" + node.where + ")";
-    const bool trivial = node.kind != NodeKind::kOperator || IsTrivial(node.op);
+    const bool trivial = node.kind != NodeKind::kOperator || OperatorOf(node.aten).facts.trivial;
     // Other inputs under another algebra, and still the same field elements.
     if ((one.constant[i] && two.constant[i]) || one.keys[i] == two.keys[i]) {
       if (!trivial && from_input[i]) {
