@@ -5,8 +5,10 @@
 
 #include "codegen/fold.h"
 #include "codegen/group.h"
+#include "codegen/lower.h"
 #include "codegen/number_search.h"
 #include "codegen/split.h"
+#include "graph/aten_ops.h"
 
 namespace kernelsmith::codegen {
 namespace {
@@ -145,6 +147,12 @@ TEST(CodegenTest, StagesBringTheNextSlices) {
 
 TEST(CodegenTest, NothingIsSharedBetweenCalls) {
   EXPECT_EQ(*EmitCandidate(LinearModel()), *EmitCandidate(LinearModel()));
+}
+
+TEST(CodegenTest, OperatorsHaveARuleWhereTheTableSaysSo) {
+  for (const Operator& row : AllOperators()) {
+    EXPECT_EQ(HasRule(row.op), row.lowered()) << row.name;
+  }
 }
 
 TEST(CodegenTest, UnknownOperatorsAreNamed) {

@@ -27,16 +27,9 @@ const Rules& AllRules() {
   return rules;
 }
 
-// "aten.add.Tensor" -> "aten.add"
-std::string BaseName(const std::string& op) { return op.substr(0, op.rfind('.')); }
-
 }  // namespace
 
-std::vector<std::string> LoweredOperators() {
-  std::vector<std::string> names;
-  for (const auto& [name, rule] : AllRules()) names.push_back(name);
-  return names;
-}
+bool HasRule(AtenOp op) { return AllRules().Find(op) != nullptr; }
 
 std::vector<int64_t> NormalizedDims(std::vector<int64_t> dims, size_t rank) {
   const auto n = static_cast<int64_t>(rank);
@@ -417,11 +410,11 @@ Result<Program> Lower(Family& family, const LowerOptions& options) {
         lowering.set(0, id);
         continue;
       }
-      const auto rule = AllRules().find(BaseName(node.op));
-      if (rule == AllRules().end()) {
+      const Rule* const rule = AllRules().Find(node.aten);
+      if (rule == nullptr) {
         return Unsupported(fmt::format("operator {} can't be translated", node.op));
       }
-      rule->second(lowering);
+      (*rule)(lowering);
     }
     lowering.node_ = nullptr;
     // Every result has a buffer of its own that nobody else owns.

@@ -20,7 +20,7 @@ struct LowerOptions {
 // way.
 Result<Program> Lower(Family& family, const LowerOptions& options);
 
-// Operators there is a rule for, sorted: "aten.add", without overloads.
-std::vector<std::string> LoweredOperators();
+// Whether an operator has a rule, which is what its row in graph/aten_ops.def says.
+bool HasRule(AtenOp op);
 
 }  // namespace kernelsmith::codegen

@@ -185,8 +185,9 @@ void ConvolveBackward(Lowering& l) {
 }  // namespace
 
 void AddConvolutionRules(Rules& rules) {
-  rules["aten.convolution"] = Convolve;
-  rules["aten.convolution_backward"] = ConvolveBackward;
+  using enum AtenOp;
+  rules[kConvolution] = Convolve;
+  rules[kConvolutionBackward] = ConvolveBackward;
 }
 
 }  // namespace kernelsmith::codegen

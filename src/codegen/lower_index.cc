@@ -151,7 +151,8 @@ void IndexPut(Lowering& l) {
 }  // namespace
 
 void AddIndexRules(Rules& rules) {
-  rules["aten.gather"] = [](Lowering& l) {
+  using enum AtenOp;
+  rules[kGather] = [](Lowering& l) {
     const BufferId x = l.tensor(0), index = l.tensor(2);
     const Indices shape = l.shape(x);
     l.set(0, l.map(l.result_type(), l.result_shape(), [&](const Indices& at) {
@@ -163,7 +164,7 @@ void AddIndexRules(Rules& rules) {
       return l.load(x, from);
     }));
   };
-  rules["aten.index_select"] = [](Lowering& l) {
+  rules[kIndexSelect] = [](Lowering& l) {
     const BufferId x = l.tensor(0), index = l.tensor(2);
     const size_t dim = Dim(l.fixed(1), l.rank(x));
     l.set(0, l.map(l.result_type(), l.result_shape(), [&](const Indices& at) {
@@ -172,14 +173,14 @@ void AddIndexRules(Rules& rules) {
       return l.load(x, from);
     }));
   };
-  rules["aten.embedding"] = [](Lowering& l) {
+  rules[kEmbedding] = [](Lowering& l) {
     const BufferId table = l.tensor(0), indices = l.tensor(1);
     l.set(0, l.map(l.result_type(), l.result_shape(), [&](const Indices& at) {
       const Indices which(at.begin(), at.end() - 1);
       return l.load(table, {Loaded(l.load(indices, which), l.shape(table)[0], false), at.back()});
     }));
   };
-  rules["aten.embedding_dense_backward"] = [](Lowering& l) {
+  rules[kEmbeddingDenseBackward] = [](Lowering& l) {
     if (l.flag(4)) l.fail("gradients scaled by frequency");
     const BufferId g = l.tensor(0), indices = l.tensor(1);
     const int64_t padding = l.fixed(3);
@@ -189,29 +190,24 @@ void AddIndexRules(Rules& rules) {
     };
     SetScattered(
         l, Scatter(
-               l, l.shape(g),
-               [&](const Indices& at) {
-                 return Indices{Value(row(at)), at.back()};
-               },
+               l, l.shape(g), [&](const Indices& at) { return Indices{Value(row(at)), at.back()}; },
                [&](const Indices& at) { return l.load(g, at); }, Combine::kSum, l.result_shape(),
                type, [&](const Indices&) { return Number(0, type); },
                [&](const Indices& at) -> Scalar {
                  return padding < 0 ? Truth(true) : Call("ne", {row(at), Integer(padding)});
                }));
   };
-  for (const char* name : {"aten.index", "aten._unsafe_index"}) {
-    rules[name] = [](Lowering& l) {
-      const BufferId x = l.tensor(0);
-      const auto indices = l.tensors(1);
-      const Indexing indexing = IndexingOf(l, l.shape(x), indices);
-      l.set(0, l.map(l.result_type(), l.result_shape(), [&](const Indices& index) {
-        return l.load(x, At(l, l.shape(x), indices, indexing, index));
-      }));
-    };
-  }
-  rules["aten.index_put"] = IndexPut;
-  rules["aten._unsafe_index_put"] = IndexPut;
-  rules["aten.index_add"] = [](Lowering& l) {
+  rules[{kIndexTensor, kUnsafeIndexTensor}] = [](Lowering& l) {
+    const BufferId x = l.tensor(0);
+    const auto indices = l.tensors(1);
+    const Indexing indexing = IndexingOf(l, l.shape(x), indices);
+    l.set(0, l.map(l.result_type(), l.result_shape(), [&](const Indices& index) {
+      return l.load(x, At(l, l.shape(x), indices, indexing, index));
+    }));
+  };
+  rules[kIndexPut] = IndexPut;
+  rules[kUnsafeIndexPut] = IndexPut;
+  rules[kIndexAdd] = [](Lowering& l) {
     const BufferId x = l.tensor(0), index = l.tensor(2), source = l.tensor(3);
     const size_t dim = Dim(l.fixed(1), l.rank(x));
     const DType type = AccumulateType(l.result_type());
@@ -227,9 +223,9 @@ void AddIndexRules(Rules& rules) {
             [&](const Indices& at) { return l.number(4, type) * Cast(l.load(source, at), type); },
             Combine::kSum, l.shape(x), type, [&](const Indices& at) { return l.load(x, at); }));
   };
-  rules["aten.scatter"] = [](Lowering& l) { ScatterDim(l, Combine::kSet); };
-  rules["aten.scatter_add"] = [](Lowering& l) { ScatterDim(l, Combine::kSum); };
-  rules["aten.scatter_reduce"] = [](Lowering& l) {
+  rules[{kScatterSrc, kScatterValue}] = [](Lowering& l) { ScatterDim(l, Combine::kSet); };
+  rules[kScatterAdd] = [](Lowering& l) { ScatterDim(l, Combine::kSum); };
+  rules[kScatterReduceTwo] = [](Lowering& l) {
     if (!l.flag(5)) l.fail("include_self=False");
     const std::string how = l.text(4);
     if (how == "sum") return ScatterDim(l, Combine::kSum);

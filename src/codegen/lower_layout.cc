@@ -176,51 +176,48 @@ void ReplicationPadBackward(Lowering& l) {
 }  // namespace
 
 void AddLayoutRules(Rules& rules) {
-  for (const char* name : {"alias", "clone", "lift_fresh_copy", "detach"}) {
-    rules[std::string("aten.") + name] =
-        Moved([](Lowering&, const Indices&, const Indices& index) { return index; });
-  }
-  rules["aten.copy"] = [](Lowering& l) {
+  using enum AtenOp;
+  rules[{kAlias, kClone, kLiftFreshCopy}] =
+      Moved([](Lowering&, const Indices&, const Indices& index) { return index; });
+  rules[kCopy] = [](Lowering& l) {
     l.set(0, l.map(l.result_type(), l.result_shape(),
                    [&](const Indices& index) { return l.read(1, index); }));
   };
-  for (const char* name : {"view", "_unsafe_view", "squeeze", "unsqueeze", "reshape"}) {
-    rules[std::string("aten.") + name] = Reshape;
-  }
-  rules["aten.permute"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[{kView, kUnsafeView, kSqueeze, kSqueezeDim, kSqueezeDims, kUnsqueeze}] = Reshape;
+  rules[kPermute] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     const std::vector<int64_t> dims = l.fixed_list(1);
     Indices at(shape.size());
     for (size_t d = 0; d < dims.size(); ++d) at[Dim(dims[d], shape.size())] = index[d];
     return at;
   });
-  rules["aten.transpose"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[kTransposeInt] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     Indices at = index;
     if (!shape.empty())
       std::swap(at[Dim(l.fixed(1), shape.size())], at[Dim(l.fixed(2), shape.size())]);
     return at;
   });
-  rules["aten.t"] = Moved([](Lowering&, const Indices&, const Indices& index) {
+  rules[kT] = Moved([](Lowering&, const Indices&, const Indices& index) {
     return Indices(index.rbegin(), index.rend());
   });
-  rules["aten.expand"] = [](Lowering& l) {
+  rules[kExpand] = [](Lowering& l) {
     const BufferId x = l.tensor(0);
     l.set(0, l.map(l.result_type(), l.result_shape(),
                    [&](const Indices& index) { return l.broadcast(x, index); }));
   };
-  rules["aten.repeat"] = Moved([](Lowering&, const Indices& shape, const Indices& index) {
+  rules[kRepeat] = Moved([](Lowering&, const Indices& shape, const Indices& index) {
     Indices at;
     for (size_t d = 0; d < shape.size(); ++d) {
       at.push_back(Modulo(index[index.size() - shape.size() + d], shape[d]));
     }
     return at;
   });
-  rules["aten.slice"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[kSliceTensor] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     const SliceBounds bounds = Bounds(l, 1, shape);
     Indices at = index;
     at[bounds.dim] = bounds.start + index[bounds.dim] * bounds.step;
     return at;
   });
-  rules["aten.select"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[kSelectInt] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     const size_t dim = Dim(l.fixed(1), shape.size());
     const Int chosen = l.integer(2);
     const auto value = chosen.constant();
@@ -229,7 +226,7 @@ void AddLayoutRules(Rules& rules) {
               value && *value < 0 ? shape[dim] + chosen : chosen);
     return at;
   });
-  rules["aten.slice_scatter"] = [](Lowering& l) {
+  rules[kSliceScatter] = [](Lowering& l) {
     const BufferId x = l.tensor(0), source = l.tensor(1);
     const SliceBounds bounds = Bounds(l, 2, l.shape(x));
     l.set(0, l.map(l.result_type(), l.result_shape(), [&](const Indices& index) {
@@ -239,7 +236,7 @@ void AddLayoutRules(Rules& rules) {
       return Guard(inside, Cast(l.load(source, at), l.result_type()), l.load(x, index));
     }));
   };
-  rules["aten.select_scatter"] = [](Lowering& l) {
+  rules[kSelectScatter] = [](Lowering& l) {
     const BufferId x = l.tensor(0), source = l.tensor(1);
     const size_t dim = Dim(l.fixed(2), l.rank(x));
     const Int chosen = l.integer(3);
@@ -252,7 +249,7 @@ void AddLayoutRules(Rules& rules) {
                             Cast(l.load(source, at), l.result_type()), l.load(x, index)});
     }));
   };
-  rules["aten.diagonal"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[kDiagonal] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     const int64_t offset = l.fixed(1);
     const size_t first = Dim(l.fixed(2), shape.size()), second = Dim(l.fixed(3), shape.size());
     Indices at(shape.size());
@@ -264,14 +261,14 @@ void AddLayoutRules(Rules& rules) {
     at[second] = index.back() + Int(std::max<int64_t>(0, offset));
     return at;
   });
-  rules["aten.unfold"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[kUnfold] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     const size_t dim = Dim(l.fixed(1), shape.size());
     Indices at(index.begin(), index.end() - 1);
     at[dim] = index[dim] * l.integer(3) + index.back();
     return at;
   });
-  rules["aten.as_strided"] = AsStrided;
-  rules["aten.flip"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[kAsStrided] = AsStrided;
+  rules[kFlip] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     Indices at = index;
     for (const int64_t dim : l.fixed_list(1)) {
       const size_t d = Dim(dim, shape.size());
@@ -279,7 +276,7 @@ void AddLayoutRules(Rules& rules) {
     }
     return at;
   });
-  rules["aten.roll"] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
+  rules[kRoll] = Moved([](Lowering& l, const Indices& shape, const Indices& index) {
     const std::vector<Int> shifts = l.integers(1);
     const std::vector<int64_t> dims = l.fixed_list(2);
     Indices at = index;
@@ -295,11 +292,11 @@ void AddLayoutRules(Rules& rules) {
     }
     return at;
   });
-  rules["aten.cat"] = [](Lowering& l) { Concatenate(l, false); };
-  rules["aten.stack"] = [](Lowering& l) { Concatenate(l, true); };
-  rules["aten.split_with_sizes"] = Split;
-  rules["aten.split"] = Split;
-  rules["aten.unbind"] = [](Lowering& l) {
+  rules[kCat] = [](Lowering& l) { Concatenate(l, false); };
+  rules[kStack] = [](Lowering& l) { Concatenate(l, true); };
+  rules[kSplitWithSizes] = Split;
+  rules[kSplitTensor] = Split;
+  rules[kUnbindInt] = [](Lowering& l) {
     const BufferId x = l.tensor(0);
     const size_t dim = Dim(l.fixed(1), l.rank(x));
     for (size_t i = 0; i < l.result_count(); ++i) {
@@ -310,11 +307,11 @@ void AddLayoutRules(Rules& rules) {
       }));
     }
   };
-  rules["aten.constant_pad_nd"] = Pad;
-  rules["aten.replication_pad2d_backward"] = ReplicationPadBackward;
-  rules["aten.replication_pad3d_backward"] = ReplicationPadBackward;
-  rules["aten.tril"] = Triangle(true);
-  rules["aten.triu"] = Triangle(false);
+  rules[kConstantPadNd] = Pad;
+  rules[kReplicationPad2dBackward] = ReplicationPadBackward;
+  rules[kReplicationPad3dBackward] = ReplicationPadBackward;
+  rules[kTril] = Triangle(true);
+  rules[kTriu] = Triangle(false);
 }
 
 }  // namespace kernelsmith::codegen

@@ -51,32 +51,31 @@ void AddProduct(Lowering& l, BufferId product) {
 BufferId MatrixVector(Lowering& l, BufferId a, BufferId x, DType type) {
   return Contract(
       l, type, {l.shape(a)[0]}, l.shape(a)[1],
-      [&](const Indices& index, const Int& k) {
-        return l.load(a, {index[0], k});
-      },
+      [&](const Indices& index, const Int& k) { return l.load(a, {index[0], k}); },
       [&](const Indices&, const Int& k) { return l.load(x, {k}); });
 }
 
 }  // namespace
 
 void AddLinearRules(Rules& rules) {
+  using enum AtenOp;
   const auto product = [](Lowering& l) {
     Finish(l, MatrixProduct(l, l.tensor(0), l.tensor(1), l.result_type()));
   };
-  rules["aten.mm"] = product;
-  rules["aten.bmm"] = product;
+  rules[kMm] = product;
+  rules[kBmm] = product;
   const auto add = [](Lowering& l) {
     AddProduct(l, MatrixProduct(l, l.tensor(1), l.tensor(2), l.result_type()));
   };
-  rules["aten.addmm"] = add;
-  rules["aten.baddbmm"] = add;
-  rules["aten.mv"] = [](Lowering& l) {
+  rules[kAddmm] = add;
+  rules[kBaddbmm] = add;
+  rules[kMv] = [](Lowering& l) {
     Finish(l, MatrixVector(l, l.tensor(0), l.tensor(1), l.result_type()));
   };
-  rules["aten.addmv"] = [](Lowering& l) {
+  rules[kAddmv] = [](Lowering& l) {
     AddProduct(l, MatrixVector(l, l.tensor(1), l.tensor(2), l.result_type()));
   };
-  rules["aten.dot"] = [](Lowering& l) {
+  rules[kDot] = [](Lowering& l) {
     const BufferId a = l.tensor(0), b = l.tensor(1);
     Finish(l, Contract(
                   l, l.result_type(), {}, l.shape(a)[0],

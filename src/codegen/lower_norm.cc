@@ -256,22 +256,21 @@ void BatchNormBackward(Lowering& l) {
 }  // namespace
 
 void AddNormRules(Rules& rules) {
-  rules["aten.native_layer_norm"] = LayerNorm;
-  rules["aten.native_layer_norm_backward"] = LayerNormBackward;
-  rules["aten.native_group_norm"] = GroupNorm;
-  for (const char* name :
-       {"native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional"}) {
-    rules[std::string("aten.") + name] = [](Lowering& l) {
-      if (l.node().op == "aten._native_batch_norm_legit.no_stats") {
-        return BatchNorm(l, {.training = l.flag(3), .running = false, .momentum = 4, .eps = 5});
-      }
-      BatchNorm(l, {.training = l.flag(5), .running = l.has(3), .momentum = 6, .eps = 7});
-    };
-  }
-  rules["aten._native_batch_norm_legit_no_training"] = [](Lowering& l) {
+  using enum AtenOp;
+  rules[kNativeLayerNorm] = LayerNorm;
+  rules[kNativeLayerNormBackward] = LayerNormBackward;
+  rules[kNativeGroupNorm] = GroupNorm;
+  rules[{kNativeBatchNorm, kNativeBatchNormLegit, kNativeBatchNormLegitFunctional}] =
+      [](Lowering& l) {
+        BatchNorm(l, {.training = l.flag(5), .running = l.has(3), .momentum = 6, .eps = 7});
+      };
+  rules[kNativeBatchNormLegitNoStats] = [](Lowering& l) {
+    BatchNorm(l, {.training = l.flag(3), .running = false, .momentum = 4, .eps = 5});
+  };
+  rules[kNativeBatchNormLegitNoTraining] = [](Lowering& l) {
     BatchNorm(l, {.training = false, .running = true, .momentum = 5, .eps = 6});
   };
-  rules["aten.native_batch_norm_backward"] = BatchNormBackward;
+  rules[kNativeBatchNormBackward] = BatchNormBackward;
 }
 
 }  // namespace kernelsmith::codegen

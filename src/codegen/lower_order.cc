@@ -163,27 +163,26 @@ void Kth(Lowering& l, const Int& k, size_t dim_arg, size_t keep_arg) {
 }  // namespace
 
 void AddOrderRules(Rules& rules) {
-  rules["aten.argmax"] = ArgExtreme(Combine::kMax);
-  rules["aten.argmin"] = ArgExtreme(Combine::kMin);
-  rules["aten.max"] = ExtremeOf(Combine::kMax);
-  rules["aten.min"] = ExtremeOf(Combine::kMin);
-  rules["aten.cumsum"] = ScanWith(Combine::kSum);
-  rules["aten.cumprod"] = ScanWith(Combine::kProduct);
-  rules["aten.cummax"] = ScanExtreme(Combine::kMax);
-  rules["aten.cummin"] = ScanExtreme(Combine::kMin);
-  rules["aten.sort"] = [](Lowering& l) {
-    const bool stable = l.node().op == "aten.sort.stable";
-    Sort(l, stable ? 2 : 1, stable ? 3 : 2);
-  };
-  rules["aten.topk"] = [](Lowering& l) {
+  using enum AtenOp;
+  rules[kArgmax] = ArgExtreme(Combine::kMax);
+  rules[kArgmin] = ArgExtreme(Combine::kMin);
+  rules[{kMax, kMaxDim}] = ExtremeOf(Combine::kMax);
+  rules[{kMin, kMinDim}] = ExtremeOf(Combine::kMin);
+  rules[kCumsum] = ScanWith(Combine::kSum);
+  rules[kCumprod] = ScanWith(Combine::kProduct);
+  rules[kCummax] = ScanExtreme(Combine::kMax);
+  rules[kCummin] = ScanExtreme(Combine::kMin);
+  rules[kSort] = [](Lowering& l) { Sort(l, 1, 2); };
+  rules[kSortStable] = [](Lowering& l) { Sort(l, 2, 3); };
+  rules[kTopk] = [](Lowering& l) {
     const BufferId x = l.tensor(0);
     const size_t dim = ScanDim(l, 2, l.rank(x));
     const auto [values, positions] = Sorted(l, x, dim, l.integer(1), l.flag(3));
     l.set(0, FromSorted(l, values, dim, l.result_shape(0), l.dtype(x), std::nullopt));
     l.set(1, FromSorted(l, positions, dim, l.result_shape(1), DType::kInt64, std::nullopt));
   };
-  rules["aten.kthvalue"] = [](Lowering& l) { Kth(l, l.integer(1) - Int(1), 2, 3); };
-  rules["aten.median"] = [](Lowering& l) {
+  rules[kKthvalue] = [](Lowering& l) { Kth(l, l.integer(1) - Int(1), 2, 3); };
+  rules[kMedianDim] = [](Lowering& l) {
     const BufferId x = l.tensor(0);
     const size_t dim = ScanDim(l, 1, l.rank(x));
     Kth(l, Divide(l.shape(x)[dim] - Int(1), Int(2)), 1, 2);

@@ -36,10 +36,7 @@ Rule Unary(const char* function) {
 }
 Rule Binary(const char* function, bool convert = true) {
   return Elementwise(
-      2,
-      [=](Lowering&, const std::vector<Scalar>& v) {
-        return Call(function, {v[0], v[1]});
-      },
+      2, [=](Lowering&, const std::vector<Scalar>& v) { return Call(function, {v[0], v[1]}); },
       convert);
 }
 
@@ -112,150 +109,158 @@ void Progression(Lowering& l, const std::function<Scalar(DType)>& start,
 }  // namespace
 
 void AddPointwiseRules(Rules& rules) {
-  for (const char* name : {"neg",   "abs",   "sqrt",  "rsqrt", "floor", "ceil",   "round", "trunc",
-                           "exp",   "exp2",  "expm1", "log",   "log2",  "log10",  "log1p", "sin",
-                           "cos",   "tan",   "asin",  "acos",  "atan",  "sinh",   "cosh",  "tanh",
-                           "asinh", "acosh", "atanh", "erf",   "erfc",  "lgamma", "sign"}) {
-    rules[std::string("aten.") + name] = Unary(name);
+  using enum AtenOp;
+  const std::pair<AtenOp, const char*> unary[] = {
+      {kNeg, "neg"},     {kAbs, "abs"},       {kSqrt, "sqrt"},   {kRsqrt, "rsqrt"},
+      {kFloor, "floor"}, {kCeil, "ceil"},     {kRound, "round"}, {kTrunc, "trunc"},
+      {kExp, "exp"},     {kExp2, "exp2"},     {kExpm1, "expm1"}, {kLog, "log"},
+      {kLog2, "log2"},   {kLog10, "log10"},   {kLog1p, "log1p"}, {kSin, "sin"},
+      {kCos, "cos"},     {kTan, "tan"},       {kAsin, "asin"},   {kAcos, "acos"},
+      {kAtan, "atan"},   {kSinh, "sinh"},     {kCosh, "cosh"},   {kTanh, "tanh"},
+      {kAsinh, "asinh"}, {kAcosh, "acosh"},   {kAtanh, "atanh"}, {kErf, "erf"},
+      {kErfc, "erfc"},   {kLgamma, "lgamma"}, {kSign, "sign"},   {kSgn, "sign"}};
+  for (const auto& [op, function] : unary) rules[op] = Unary(function);
+  const std::pair<AtenOp, const char*> binary[] = {{kMulTensor, "mul"},
+                                                   {kMulScalar, "mul"},
+                                                   {kFmodTensor, "fmod"},
+                                                   {kFmodScalar, "fmod"},
+                                                   {kRemainderTensor, "floor_remainder"},
+                                                   {kRemainderScalar, "floor_remainder"},
+                                                   {kHypot, "hypot"},
+                                                   {kAtan2, "atan2"},
+                                                   {kMaximum, "max"},
+                                                   {kMinimum, "min"},
+                                                   {kBitwiseLeftShiftTensor, "shift_left"},
+                                                   {kBitwiseLeftShiftTensorScalar, "shift_left"},
+                                                   {kBitwiseRightShiftTensor, "shift_right"},
+                                                   {kBitwiseRightShiftTensorScalar, "shift_right"},
+                                                   {kFloorDivide, "floor_quotient"}};
+  for (const auto& [op, function] : binary) rules[op] = Binary(function);
+  const std::pair<AtenOp, const char*> comparisons[] = {
+      {kEqTensor, "eq"}, {kEqScalar, "eq"}, {kNeTensor, "ne"}, {kNeScalar, "ne"},
+      {kLtTensor, "lt"}, {kLtScalar, "lt"}, {kLeTensor, "le"}, {kLeScalar, "le"},
+      {kGtTensor, "gt"}, {kGtScalar, "gt"}, {kGeTensor, "ge"}, {kGeScalar, "ge"}};
+  for (const auto& [op, function] : comparisons) rules[op] = Binary(function, false);
+  const std::pair<AtenOp, const char*> predicates[] = {{kIsnan, "isnan"}, {kIsinf, "isinf"}};
+  for (const auto& [op, function] : predicates) {
+    rules[op] = Elementwise(
+        1, [=](Lowering&, const std::vector<Scalar>& v) { return Call(function, {v[0]}); }, false);
   }
-  rules["aten.sgn"] = Unary("sign");
-  const std::pair<const char*, const char*> binary[] = {{"mul", "mul"},
-                                                        {"fmod", "fmod"},
-                                                        {"remainder", "floor_remainder"},
-                                                        {"hypot", "hypot"},
-                                                        {"atan2", "atan2"},
-                                                        {"maximum", "max"},
-                                                        {"minimum", "min"},
-                                                        {"bitwise_left_shift", "shift_left"},
-                                                        {"bitwise_right_shift", "shift_right"},
-                                                        {"div", "div"},
-                                                        {"floor_divide", "floor_quotient"}};
-  for (const auto& [name, function] : binary) rules[std::string("aten.") + name] = Binary(function);
-  for (const char* name : {"eq", "ne", "lt", "le", "gt", "ge"}) {
-    rules[std::string("aten.") + name] = Binary(name, false);
-  }
-  for (const char* name : {"isnan", "isinf"}) {
-    rules[std::string("aten.") + name] = Elementwise(
-        1, [=](Lowering&, const std::vector<Scalar>& v) { return Call(name, {v[0]}); }, false);
-  }
-  const std::pair<const char*, const char*> logical[] = {
-      {"logical_and", "and"}, {"logical_or", "or"}, {"logical_xor", "xor"}};
-  for (const auto& [name, function] : logical) {
-    rules[std::string("aten.") + name] = Elementwise(
+  const std::pair<AtenOp, const char*> logical[] = {
+      {kLogicalAnd, "and"}, {kLogicalOr, "or"}, {kLogicalXor, "xor"}};
+  for (const auto& [op, function] : logical) {
+    rules[op] = Elementwise(
         2,
         [=](Lowering&, const std::vector<Scalar>& v) {
           return Call(function, {Cast(v[0], DType::kBool), Cast(v[1], DType::kBool)});
         },
         false);
   }
-  rules["aten.logical_not"] = Elementwise(
+  rules[kLogicalNot] = Elementwise(
       1,
       [](Lowering&, const std::vector<Scalar>& v) {
         return Call("not", {Cast(v[0], DType::kBool)});
       },
       false);
-  for (const auto& [name, bits, truth] :
-       {std::tuple{"bitwise_and", "bit_and", "and"}, std::tuple{"bitwise_or", "bit_or", "or"},
-        std::tuple{"bitwise_xor", "bit_xor", "xor"}}) {
-    rules[std::string("aten.") + name] =
-        Elementwise(2, [=](Lowering& l, const std::vector<Scalar>& v) {
-          return Call(l.result_type() == DType::kBool ? truth : bits, {v[0], v[1]});
-        });
+  const std::tuple<AtenOp, const char*, const char*> bitwise[] = {
+      {kBitwiseAndTensor, "bit_and", "and"}, {kBitwiseAndScalar, "bit_and", "and"},
+      {kBitwiseOrTensor, "bit_or", "or"},    {kBitwiseOrScalar, "bit_or", "or"},
+      {kBitwiseXorTensor, "bit_xor", "xor"}, {kBitwiseXorScalar, "bit_xor", "xor"}};
+  for (const auto& [op, bits, truth] : bitwise) {
+    rules[op] = Elementwise(2, [=](Lowering& l, const std::vector<Scalar>& v) {
+      return Call(l.result_type() == DType::kBool ? truth : bits, {v[0], v[1]});
+    });
   }
-  rules["aten.bitwise_not"] = Elementwise(1, [](Lowering& l, const std::vector<Scalar>& v) {
+  rules[kBitwiseNot] = Elementwise(1, [](Lowering& l, const std::vector<Scalar>& v) {
     return Call(l.result_type() == DType::kBool ? "not" : "bit_not", {v[0]});
   });
 
-  rules["aten.add"] =
+  rules[{kAddTensor, kAddScalar}] =
       Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) { return v[0] + v[2] * v[1]; });
-  rules["aten.sub"] =
+  rules[{kSubTensor, kSubScalar}] =
       Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) { return v[0] - v[2] * v[1]; });
-  rules["aten.rsub"] =
+  rules[{kRsubScalar, kRsubTensor}] =
       Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) { return v[1] - v[2] * v[0]; });
-  rules["aten.div"] = Elementwise(2, [](Lowering& l, const std::vector<Scalar>& v) {
-    const std::string mode = l.text(2);
-    return Call(mode == "floor"   ? "floor_quotient"
-                : mode == "trunc" ? "quotient"
-                                  : "div",
-                {v[0], v[1]});
-  });
-  rules["aten.addcmul"] = Elementwise(
+  rules[{kDivTensor, kDivScalar, kDivTensorMode, kDivScalarMode}] =
+      Elementwise(2, [](Lowering& l, const std::vector<Scalar>& v) {
+        const std::string mode = l.text(2);
+        return Call(mode == "floor"   ? "floor_quotient"
+                    : mode == "trunc" ? "quotient"
+                                      : "div",
+                    {v[0], v[1]});
+      });
+  rules[kAddcmul] = Elementwise(
       4, [](Lowering&, const std::vector<Scalar>& v) { return v[0] + v[3] * v[1] * v[2]; });
-  rules["aten.addcdiv"] = Elementwise(
+  rules[kAddcdiv] = Elementwise(
       4, [](Lowering&, const std::vector<Scalar>& v) { return v[0] + v[3] * v[1] / v[2]; });
-  rules["aten.lerp"] = Elementwise(
+  rules[{kLerpScalar, kLerpTensor}] = Elementwise(
       3, [](Lowering&, const std::vector<Scalar>& v) { return v[0] + v[2] * (v[1] - v[0]); });
-  rules["aten.reciprocal"] =
+  rules[kReciprocal] =
       Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) { return One() / v[0]; });
-  rules["aten.pow"] =
+  rules[{kPowTensorScalar, kPowTensorTensor, kPowScalar}] =
       Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) { return Power(v[0], v[1]); });
-  rules["aten.frac"] = Elementwise(
+  rules[kFrac] = Elementwise(
       1, [](Lowering&, const std::vector<Scalar>& v) { return v[0] - Call("trunc", {v[0]}); });
-  rules["aten.logaddexp"] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kLogaddexp] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
     const Scalar high = Call("max", {v[0], v[1]}), low = Call("min", {v[0], v[1]});
     return high + Call("log1p", {Call("exp", {low - high})});
   });
-  rules["aten.sigmoid"] =
+  rules[kSigmoid] =
       Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) { return Sigmoid(v[0]); });
-  rules["aten.relu"] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kRelu] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
     return Call("max", {v[0], Number(0, v[0]->dtype)});
   });
-  rules["aten.leaky_relu"] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kLeakyRelu] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
     return Where(Greater(v[0], Number(0)), v[0], v[0] * v[1]);
   });
-  rules["aten.elu"] = Elementwise(4, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kElu] = Elementwise(4, [](Lowering&, const std::vector<Scalar>& v) {
     return Where(Greater(v[0], Number(0)), v[2] * v[0], v[1] * v[2] * Call("expm1", {v[3] * v[0]}));
   });
-  rules["aten.gelu"] = Elementwise(
+  rules[kGelu] = Elementwise(
       1, [](Lowering& l, const std::vector<Scalar>& v) { return Gelu(v[0], l.text(1) == "tanh"); });
-  rules["aten.gelu_backward"] = Elementwise(2, [](Lowering& l, const std::vector<Scalar>& v) {
+  rules[kGeluBackward] = Elementwise(2, [](Lowering& l, const std::vector<Scalar>& v) {
     return v[0] * GeluSlope(v[1], l.text(2) == "tanh");
   });
-  rules["aten.silu"] =
+  rules[kSilu] =
       Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) { return v[0] * Sigmoid(v[0]); });
-  rules["aten.softplus"] = Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kSoftplus] = Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
     const Scalar x = v[1] * v[0];
     return Where(Greater(x, v[2]), v[0], Call("log1p", {Call("exp", {x})}) / v[1]);
   });
-  rules["aten.mish"] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kMish] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
     const Scalar soft =
         Where(Greater(v[0], Number(20)), v[0], Call("log1p", {Call("exp", {v[0]})}));
     return v[0] * Call("tanh", {soft});
   });
-  rules["aten.hardsigmoid"] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kHardsigmoid] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
     return Clamp({v[0] + Number(3), Number(0), Number(6)}) * Number(1.0 / 6);
   });
-  rules["aten.hardswish"] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kHardswish] = Elementwise(1, [](Lowering&, const std::vector<Scalar>& v) {
     return v[0] * Clamp({v[0] + Number(3), Number(0), Number(6)}) * Number(1.0 / 6);
   });
-  rules["aten.threshold"] = Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kThreshold] = Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
     return Where(Call("le", {v[0], v[1]}), v[2], v[0]);
   });
-  rules["aten.threshold_backward"] = Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
+  rules[kThresholdBackward] = Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
     return Where(Call("le", {v[1], v[2]}), Number(0), v[0]);
   });
-  rules["aten.sigmoid_backward"] = Elementwise(
+  rules[kSigmoidBackward] = Elementwise(
       2, [](Lowering&, const std::vector<Scalar>& v) { return v[0] * v[1] * (One() - v[1]); });
-  rules["aten.tanh_backward"] = Elementwise(
+  rules[kTanhBackward] = Elementwise(
       2, [](Lowering&, const std::vector<Scalar>& v) { return v[0] * (One() - v[1] * v[1]); });
-  for (const char* name : {"hardshrink_backward", "softshrink_backward"}) {
-    rules[std::string("aten.") + name] = Elementwise(3, [](Lowering&,
-                                                           const std::vector<Scalar>& v) {
-      const Scalar inside = And(Call("ge", {v[1], Call("neg", {v[2]})}), Call("le", {v[1], v[2]}));
-      return Where(inside, Number(0), v[0]);
-    });
-  }
-  for (const char* name : {"clamp", "hardtanh"}) {
-    rules[std::string("aten.") + name] =
-        Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) { return Clamp(v); });
-  }
-  rules["aten.clamp_min"] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
-    return Call("max", {v[0], v[1]});
-  });
-  rules["aten.clamp_max"] = Elementwise(2, [](Lowering&, const std::vector<Scalar>& v) {
-    return Call("min", {v[0], v[1]});
-  });
-  rules["aten.where"] = [](Lowering& l) {
+  rules[{kHardshrinkBackward, kSoftshrinkBackward}] =
+      Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) {
+        const Scalar inside =
+            And(Call("ge", {v[1], Call("neg", {v[2]})}), Call("le", {v[1], v[2]}));
+        return Where(inside, Number(0), v[0]);
+      });
+  rules[{kClamp, kClampTensor, kHardtanh}] =
+      Elementwise(3, [](Lowering&, const std::vector<Scalar>& v) { return Clamp(v); });
+  rules[{kClampMin, kClampMinTensor}] = Elementwise(
+      2, [](Lowering&, const std::vector<Scalar>& v) { return Call("max", {v[0], v[1]}); });
+  rules[{kClampMax, kClampMaxTensor}] = Elementwise(
+      2, [](Lowering&, const std::vector<Scalar>& v) { return Call("min", {v[0], v[1]}); });
+  rules[kWhereSelf] = [](Lowering& l) {
     const DType type = l.result_type();
     l.set(0, l.map(type, l.result_shape(), [&](const Indices& index) {
       const auto value = [&](size_t i) {
@@ -264,13 +269,13 @@ void AddPointwiseRules(Rules& rules) {
       return Where(l.read(0, index), value(1), value(2));
     }));
   };
-  rules["aten.masked_fill"] = [](Lowering& l) {
+  rules[{kMaskedFillScalar, kMaskedFillTensor}] = [](Lowering& l) {
     const DType type = l.result_type();
     l.set(0, l.map(type, l.result_shape(), [&](const Indices& index) {
       return Where(l.read(1, index), l.number(2, type), l.read(0, index));
     }));
   };
-  rules["aten.bucketize"] = [](Lowering& l) {
+  rules[kBucketizeTensor] = [](Lowering& l) {
     // The number of boundaries below the value (not above it, with right=true).
     const BufferId bounds = l.tensor(1);
     const bool right = l.flag(3);
@@ -283,32 +288,31 @@ void AddPointwiseRules(Rules& rules) {
     l.set(0, l.map(l.result_type(), l.result_shape(),
                    [&](const Indices& index) { return l.load(count, index); }));
   };
-  for (const char* name : {"aten._to_copy", "prims.convert_element_type"}) {
-    rules[name] = Elementwise(
-        1, [](Lowering& l, const std::vector<Scalar>& v) { return Cast(v[0], l.result_type()); },
-        false);
-  }
+  rules[{kToCopy, kConvertElementType}] = Elementwise(
+      1, [](Lowering& l, const std::vector<Scalar>& v) { return Cast(v[0], l.result_type()); },
+      false);
 
-  for (const char* name : {"zeros", "zeros_like", "new_zeros", "empty", "empty_like",
-                           "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}) {
-    rules[std::string("aten.") + name] = FillWith(0);
-  }
-  for (const char* name : {"ones", "ones_like", "new_ones"})
-    rules[std::string("aten.") + name] = FillWith(1);
-  for (const char* name : {"full", "full_like", "fill"})
-    rules[std::string("aten.") + name] = FillFrom(1);
-  rules["aten.new_full"] = FillFrom(2);
-  rules["aten.scalar_tensor"] = FillFrom(0);
-  rules["aten.arange"] = [](Lowering& l) {
-    const std::string& op = l.node().op;
-    const bool plain = op == "aten.arange.default";
+  rules[{kZeros, kZerosLike, kNewZeros, kEmptyMemoryFormat, kEmptyLike, kEmptyPermuted,
+         kEmptyStrided, kNewEmpty, kNewEmptyStrided}] = FillWith(0);
+  rules[{kOnes, kOnesLike, kNewOnes}] = FillWith(1);
+  rules[{kFull, kFullLike, kFillScalar, kFillTensor}] = FillFrom(1);
+  rules[kNewFull] = FillFrom(2);
+  rules[kScalarTensor] = FillFrom(0);
+  rules[kArange] = [](Lowering& l) {
     Progression(
-        l, [&](DType type) { return plain ? Number(0, type) : l.number(0, type); },
-        [&](DType type) {
-          return op == "aten.arange.start_step" ? l.number(2, type) : Number(1, type);
-        });
+        l, [](DType type) { return Number(0, type); }, [](DType type) { return Number(1, type); });
   };
-  rules["aten.linspace"] = [](Lowering& l) {
+  rules[kArangeStart] = [](Lowering& l) {
+    Progression(
+        l, [&](DType type) { return l.number(0, type); },
+        [](DType type) { return Number(1, type); });
+  };
+  rules[kArangeStartStep] = [](Lowering& l) {
+    Progression(
+        l, [&](DType type) { return l.number(0, type); },
+        [&](DType type) { return l.number(2, type); });
+  };
+  rules[kLinspace] = [](Lowering& l) {
     Progression(
         l, [&](DType type) { return l.number(0, type); },
         [&](DType type) {
@@ -316,7 +320,7 @@ void AddPointwiseRules(Rules& rules) {
           return (l.number(1, type) - l.number(0, type)) / steps;
         });
   };
-  rules["aten.eye"] = [](Lowering& l) {
+  rules[{kEye, kEyeM}] = [](Lowering& l) {
     l.set(0, l.map(l.result_type(), l.result_shape(), [&](const Indices& index) {
       return Cast(Call("eq", {Index(index[0]), Index(index[1])}), l.result_type());
     }));

@@ -288,21 +288,22 @@ Rule UpsampleNearest(size_t spatial) {
 }  // namespace
 
 void AddPoolRules(Rules& rules) {
-  rules["aten.max_pool2d_with_indices"] = MaxPool(2);
-  rules["aten.max_pool3d_with_indices"] = MaxPool(3);
-  rules["aten.max_pool2d_with_indices_backward"] = MaxPoolBackward(2);
-  rules["aten.max_pool3d_with_indices_backward"] = MaxPoolBackward(3);
-  rules["aten.avg_pool2d"] = AveragePool(2);
-  rules["aten.avg_pool3d"] = AveragePool(3);
-  rules["aten.avg_pool2d_backward"] = AveragePoolBackward(2);
-  rules["aten.avg_pool3d_backward"] = AveragePoolBackward(3);
-  rules["aten._adaptive_avg_pool2d"] = AdaptiveAverage(2);
-  rules["aten._adaptive_avg_pool3d"] = AdaptiveAverage(3);
-  rules["aten._adaptive_avg_pool2d_backward"] = AdaptiveAverageBackward(2);
-  rules["aten._adaptive_avg_pool3d_backward"] = AdaptiveAverageBackward(3);
-  rules["aten.upsample_nearest1d"] = UpsampleNearest(1);
-  rules["aten.upsample_nearest2d"] = UpsampleNearest(2);
-  rules["aten.upsample_nearest3d"] = UpsampleNearest(3);
+  using enum AtenOp;
+  rules[kMaxPool2dWithIndices] = MaxPool(2);
+  rules[kMaxPool3dWithIndices] = MaxPool(3);
+  rules[kMaxPool2dWithIndicesBackward] = MaxPoolBackward(2);
+  rules[kMaxPool3dWithIndicesBackward] = MaxPoolBackward(3);
+  rules[kAvgPool2d] = AveragePool(2);
+  rules[kAvgPool3d] = AveragePool(3);
+  rules[kAvgPool2dBackward] = AveragePoolBackward(2);
+  rules[kAvgPool3dBackward] = AveragePoolBackward(3);
+  rules[kAdaptiveAvgPool2d] = AdaptiveAverage(2);
+  rules[kAdaptiveAvgPool3d] = AdaptiveAverage(3);
+  rules[kAdaptiveAvgPool2dBackward] = AdaptiveAverageBackward(2);
+  rules[kAdaptiveAvgPool3dBackward] = AdaptiveAverageBackward(3);
+  rules[kUpsampleNearest1d] = UpsampleNearest(1);
+  rules[kUpsampleNearest2d] = UpsampleNearest(2);
+  rules[kUpsampleNearest3d] = UpsampleNearest(3);
 }
 
 }  // namespace kernelsmith::codegen

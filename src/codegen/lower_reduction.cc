@@ -132,37 +132,30 @@ void SoftmaxBackward(Lowering& l, bool logarithm) {
 }  // namespace
 
 void AddReductionRules(Rules& rules) {
-  rules["aten.sum"] = ReduceWith(Combine::kSum, 1, 2);
-  rules["aten.amax"] = ReduceWith(Combine::kMax, 1, 2);
-  rules["aten.amin"] = ReduceWith(Combine::kMin, 1, 2);
-  rules["aten.any"] = ReduceWith(Combine::kAny, 1, 2);
-  rules["aten.all"] = ReduceWith(Combine::kAll, 1, 2);
-  rules["aten.prod"] = ReduceWith(Combine::kProduct, 1, 2);
+  using enum AtenOp;
+  rules[kAmax] = ReduceWith(Combine::kMax, 1, 2);
+  rules[kAmin] = ReduceWith(Combine::kMin, 1, 2);
+  rules[{kAny, kAnyDim, kAnyDims}] = ReduceWith(Combine::kAny, 1, 2);
+  rules[{kAll, kAllDim}] = ReduceWith(Combine::kAll, 1, 2);
   // Without dimensions the second argument is a dtype.
-  rules["aten.sum"] = [](Lowering& l) {
-    const bool all = l.node().op == "aten.sum.default";
-    ReduceWith(Combine::kSum, all ? 0 : 1, 2)(l);
-  };
-  rules["aten.prod"] = [](Lowering& l) {
-    const bool all = l.node().op == "aten.prod.default";
-    ReduceWith(Combine::kProduct, all ? 0 : 1, 2)(l);
-  };
-  rules["aten.mean"] = [](Lowering& l) {
-    if (l.node().op == "aten.mean.default") return Mean(l, {}, false);
-    Mean(l, DimsArgument(l, 1), l.flag(2));
-  };
-  rules["aten.var"] = [](Lowering& l) {
+  rules[kSum] = ReduceWith(Combine::kSum, 0, 2);
+  rules[kSumDimIntList] = ReduceWith(Combine::kSum, 1, 2);
+  rules[kProd] = ReduceWith(Combine::kProduct, 0, 2);
+  rules[kProdDimInt] = ReduceWith(Combine::kProduct, 1, 2);
+  rules[kMean] = [](Lowering& l) { Mean(l, {}, false); };
+  rules[kMeanDim] = [](Lowering& l) { Mean(l, DimsArgument(l, 1), l.flag(2)); };
+  rules[kVarCorrection] = [](Lowering& l) {
     const Moments m = MomentsOf(l, l.tensor(0), DimsArgument(l, 1), Correction(l, 2), l.flag(3));
     l.set(0, l.map(l.result_type(), l.shape(m.variance),
                    [&](const Indices& i) { return l.load(m.variance, i); }));
   };
-  rules["aten.var_mean"] = [](Lowering& l) {
+  rules[kVarMeanCorrection] = [](Lowering& l) {
     const Moments m = MomentsOf(l, l.tensor(0), DimsArgument(l, 1), Correction(l, 2), l.flag(3));
     l.set(0, l.map(l.result_type(), l.shape(m.variance),
                    [&](const Indices& i) { return l.load(m.variance, i); }));
     l.set(1, InShape(l, m.mean, l.result_type(1), l.result_shape(1)));
   };
-  rules["aten.logsumexp"] = [](Lowering& l) {
+  rules[kLogsumexp] = [](Lowering& l) {
     const BufferId x = l.tensor(0);
     const SoftmaxParts parts = Parts(l, x, DimsArgument(l, 1), true);
     const Indices shape = l.result_shape();
@@ -171,10 +164,10 @@ void AddReductionRules(Rules& rules) {
       return l.load(parts.largest, at) + Call("log", {l.load(parts.sum, at)});
     }));
   };
-  rules["aten._softmax"] = [](Lowering& l) { Softmax(l, false); };
-  rules["aten._log_softmax"] = [](Lowering& l) { Softmax(l, true); };
-  rules["aten._softmax_backward_data"] = [](Lowering& l) { SoftmaxBackward(l, false); };
-  rules["aten._log_softmax_backward_data"] = [](Lowering& l) { SoftmaxBackward(l, true); };
+  rules[kSoftmax] = [](Lowering& l) { Softmax(l, false); };
+  rules[kLogSoftmax] = [](Lowering& l) { Softmax(l, true); };
+  rules[kSoftmaxBackwardData] = [](Lowering& l) { SoftmaxBackward(l, false); };
+  rules[kLogSoftmaxBackwardData] = [](Lowering& l) { SoftmaxBackward(l, true); };
 }
 
 }  // namespace kernelsmith::codegen

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/family.h"
 #include "codegen/lower.h"
 #include "codegen/program.h"
+#include "graph/aten_ops.h"
+#include "support/check.h"
 
 namespace kernelsmith::codegen {
 
@@ -101,7 +105,34 @@ class Lowering {
 };
 
 using Rule = std::function<void(Lowering&)>;
-using Rules = std::map<std::string, Rule>;
+// What becomes of each operator. A test holds it against the table: an operator has a rule if its
+// row in aten_ops.def says Lowered, and only then.
+class Rules {
+ public:
+  // rules[op] = rule, rules[{op, other}] = rule: once for each operator.
+  class Place {
+   public:
+    Place(Rules* rules, std::vector<AtenOp> ops) : rules_(rules), ops_(std::move(ops)) {}
+    void operator=(const Rule& rule) {
+      for (const AtenOp op : ops_)
+        KS_CHECK(rules_->rules_.emplace(op, rule).second, OperatorOf(op).name);
+    }
+
+   private:
+    Rules* rules_;
+    std::vector<AtenOp> ops_;
+  };
+  Place operator[](AtenOp op) { return {this, {op}}; }
+  Place operator[](std::initializer_list<AtenOp> ops) { return {this, ops}; }
+  // Null: none.
+  const Rule* Find(AtenOp op) const {
+    const auto found = rules_.find(op);
+    return found == rules_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  std::map<AtenOp, Rule> rules_;
+};
 void AddPointwiseRules(Rules& rules);
 void AddReductionRules(Rules& rules);
 void AddOrderRules(Rules& rules);

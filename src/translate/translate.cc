@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "graph/aten_ops.h"
 #include "graph/graph.h"
 #include "translate/conditions.h"
 
@@ -247,12 +248,10 @@ Result<codegen::Model> ModelOf(TaskStore& tasks, const Task& task,
     for (const Exported* each : group) calls.back().push_back(&each->task_graph);
   }
   // An operator that can't be translated is the first thing to say.
-  const std::vector<std::string> known = codegen::LoweredOperators();
   for (const auto& group : groups) {
     for (const Node& node : group[0]->graph->nodes) {
       if (node.kind != NodeKind::kOperator) continue;
-      if (std::find(known.begin(), known.end(), node.op.substr(0, node.op.rfind('.'))) ==
-          known.end()) {
+      if (!OperatorOf(node.aten).lowered()) {
         return Unsupported(fmt::format("operator {} can't be translated", node.op));
       }
     }
