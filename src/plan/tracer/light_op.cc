@@ -130,17 +130,17 @@ void OpInto(const char* op, const std::vector<OpArgument>& arguments,
       });
 }
 
-std::vector<at::Tensor> Op(const char* op, const std::vector<OpArgument>& arguments,
+std::vector<at::Tensor> Op(AtenOp op, const std::vector<OpArgument>& arguments,
                            const std::vector<ResultMeta>& results) {
   std::vector<at::Tensor> tensors;
   for (const ResultMeta& result : results) {
     tensors.push_back(MakeTensor(result.sizes, result.dtype, at::kCUDA));
   }
-  OpInto(op, arguments, tensors);
+  OpInto(OperatorOf(op).name.c_str(), arguments, tensors);
   return tensors;
 }
 
-at::Tensor Op1(const char* op, const std::vector<OpArgument>& arguments, std::vector<int64_t> sizes,
+at::Tensor Op1(AtenOp op, const std::vector<OpArgument>& arguments, std::vector<int64_t> sizes,
                c10::ScalarType dtype) {
   return Op(op, arguments, {{std::move(sizes), dtype}}).front();
 }

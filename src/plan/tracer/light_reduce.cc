@@ -6,6 +6,7 @@
 namespace at {
 namespace {
 
+using kernelsmith::AtenOp;
 using kernelsmith::light::Op;
 using kernelsmith::light::Op1;
 using kernelsmith::light::OpArgument;
@@ -38,8 +39,7 @@ OpArgument DtypeArgument(std::optional<ScalarType> dtype) {
   return dtype ? OpArgument(*dtype) : OpArgument(nullptr);
 }
 
-std::tuple<Tensor, Tensor> WithIndices(const char* op, const Tensor& self, int64_t d,
-                                       bool keepdim) {
+std::tuple<Tensor, Tensor> WithIndices(AtenOp op, const Tensor& self, int64_t d, bool keepdim) {
   const Sizes sizes = Reduced(self, {d}, keepdim);
   const std::vector<Tensor> both =
       Op(op, {self, d, keepdim}, {{sizes, self.scalar_type()}, {sizes, ScalarType::Long}});
@@ -70,8 +70,8 @@ Tensor Convolve(const Tensor& input, const Tensor& weight, const std::optional<T
                                : (input.size(at) + 2 * p[i] - kernel - 1) / s[i] + 1);
     TORCH_CHECK(sizes.back() >= 0, "convolution: kernel size can't be greater than input size");
   }
-  return Op1("aten.convolution.default", {input, weight, bias, s, p, d, transposed, o, groups},
-             sizes, input.scalar_type());
+  return Op1(AtenOp::kConvolution, {input, weight, bias, s, p, d, transposed, o, groups}, sizes,
+             input.scalar_type());
 }
 
 int64_t PoolSize(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
@@ -85,67 +85,65 @@ int64_t PoolSize(int64_t size, int64_t kernel, int64_t stride, int64_t padding, 
 }  // namespace
 
 Tensor Tensor::sum(std::optional<ScalarType> dtype) const {
-  return Op1("aten.sum.default", {*this, DtypeArgument(dtype)}, {}, SumType(*this, dtype));
+  return Op1(AtenOp::kSum, {*this, DtypeArgument(dtype)}, {}, SumType(*this, dtype));
 }
 Tensor Tensor::sum(OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) const {
   const Sizes list = dims.has_value() ? dims.value() : Sizes{};
-  return Op1("aten.sum.dim_IntList", {*this, list, keepdim, DtypeArgument(dtype)},
+  return Op1(AtenOp::kSumDimIntList, {*this, list, keepdim, DtypeArgument(dtype)},
              Reduced(*this, list, keepdim), SumType(*this, dtype));
 }
 Tensor Tensor::mean(std::optional<ScalarType> dtype) const {
-  return Op1("aten.mean.default", {*this, DtypeArgument(dtype)}, {}, dtype.value_or(scalar_type()));
+  return Op1(AtenOp::kMean, {*this, DtypeArgument(dtype)}, {}, dtype.value_or(scalar_type()));
 }
 Tensor Tensor::mean(OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) const {
   const Sizes list = dims.has_value() ? dims.value() : Sizes{};
-  return Op1("aten.mean.dim", {*this, list, keepdim, DtypeArgument(dtype)},
+  return Op1(AtenOp::kMeanDim, {*this, list, keepdim, DtypeArgument(dtype)},
              Reduced(*this, list, keepdim), dtype.value_or(scalar_type()));
 }
 Tensor Tensor::amax(OptionalIntArrayRef dims, bool keepdim) const {
   const Sizes list = dims.has_value() ? dims.value() : Sizes{};
-  return Op1("aten.amax.default", {*this, list, keepdim}, Reduced(*this, list, keepdim),
-             scalar_type());
+  return Op1(AtenOp::kAmax, {*this, list, keepdim}, Reduced(*this, list, keepdim), scalar_type());
 }
 Tensor Tensor::amin(OptionalIntArrayRef dims, bool keepdim) const {
   const Sizes list = dims.has_value() ? dims.value() : Sizes{};
-  return Op1("aten.amin.default", {*this, list, keepdim}, Reduced(*this, list, keepdim),
-             scalar_type());
+  return Op1(AtenOp::kAmin, {*this, list, keepdim}, Reduced(*this, list, keepdim), scalar_type());
 }
-Tensor Tensor::max() const { return Op1("aten.max.default", {*this}, {}, scalar_type()); }
-Tensor Tensor::min() const { return Op1("aten.min.default", {*this}, {}, scalar_type()); }
+Tensor Tensor::max() const { return Op1(AtenOp::kMax, {*this}, {}, scalar_type()); }
+Tensor Tensor::min() const { return Op1(AtenOp::kMin, {*this}, {}, scalar_type()); }
 std::tuple<Tensor, Tensor> Tensor::max(int64_t d, bool keepdim) const {
-  return WithIndices("aten.max.dim", *this, d, keepdim);
+  return WithIndices(AtenOp::kMaxDim, *this, d, keepdim);
 }
 std::tuple<Tensor, Tensor> Tensor::min(int64_t d, bool keepdim) const {
-  return WithIndices("aten.min.dim", *this, d, keepdim);
+  return WithIndices(AtenOp::kMinDim, *this, d, keepdim);
 }
 std::tuple<Tensor, Tensor> Tensor::sort(int64_t d, bool descending) const {
   const std::vector<Tensor> both =
-      Op("aten.sort.default", {*this, d, descending},
+      Op(AtenOp::kSort, {*this, d, descending},
          {{sizes().vec(), scalar_type()}, {sizes().vec(), ScalarType::Long}});
   return {both[0], both[1]};
 }
 std::tuple<Tensor, Tensor> Tensor::topk(int64_t k, int64_t d, bool largest, bool sorted) const {
   Sizes result = sizes().vec();
   if (!result.empty()) result[WrapDim(d, dim())] = k;
-  const std::vector<Tensor> both = Op("aten.topk.default", {*this, k, d, largest, sorted},
+  const std::vector<Tensor> both = Op(AtenOp::kTopk, {*this, k, d, largest, sorted},
                                       {{result, scalar_type()}, {result, ScalarType::Long}});
   return {both[0], both[1]};
 }
-Tensor Tensor::prod() const { return Op1("aten.prod.default", {*this}, {}, SumType(*this, {})); }
+Tensor Tensor::prod() const { return Op1(AtenOp::kProd, {*this}, {}, SumType(*this, {})); }
 Tensor Tensor::prod(int64_t d, bool keepdim) const {
-  return Op1("aten.prod.dim_int", {*this, d, keepdim}, Reduced(*this, {d}, keepdim),
+  return Op1(AtenOp::kProdDimInt, {*this, d, keepdim}, Reduced(*this, {d}, keepdim),
              SumType(*this, {}));
 }
 Tensor Tensor::argmax(std::optional<int64_t> d, bool keepdim) const {
-  return Op1("aten.argmax.default", {*this, d ? OpArgument(*d) : OpArgument(nullptr), keepdim},
+  return Op1(AtenOp::kArgmax, {*this, d ? OpArgument(*d) : OpArgument(nullptr), keepdim},
              Reduced(*this, d ? Sizes{*d} : Sizes{}, keepdim), ScalarType::Long);
 }
 Tensor Tensor::argmin(std::optional<int64_t> d, bool keepdim) const {
-  return Op1("aten.argmin.default", {*this, d ? OpArgument(*d) : OpArgument(nullptr), keepdim},
+  return Op1(AtenOp::kArgmin, {*this, d ? OpArgument(*d) : OpArgument(nullptr), keepdim},
              Reduced(*this, d ? Sizes{*d} : Sizes{}, keepdim), ScalarType::Long);
 }
-Tensor Tensor::any() const { return Op1("aten.any.default", {*this}, {}, ScalarType::Bool); }
-Tensor Tensor::all() const { return Op1("aten.all.default", {*this}, {}, ScalarType::Bool); }
+Tensor Tensor::any() const { return Op1(AtenOp::kAny, {*this}, {}, ScalarType::Bool); }
+Tensor Tensor::all() const { return Op1(AtenOp::kAll, {*this}, {}, ScalarType::Bool); }
 Tensor Tensor::norm(const Scalar& p) const {
   if (p.toDouble() == 2) return mul(*this).sum().sqrt();
   if (p.toDouble() == 1) return abs().sum();
@@ -159,49 +157,49 @@ Tensor Tensor::norm(const std::optional<Scalar>& p, IntArrayRef dims, bool keepd
 }
 Tensor Tensor::var(OptionalIntArrayRef dims, bool unbiased, bool keepdim) const {
   const Sizes list = dims.has_value() ? dims.value() : Sizes{};
-  return Op1("aten.var.correction", {*this, list, unbiased ? 1 : 0, keepdim},
+  return Op1(AtenOp::kVarCorrection, {*this, list, unbiased ? 1 : 0, keepdim},
              Reduced(*this, list, keepdim), scalar_type());
 }
 Tensor Tensor::std(OptionalIntArrayRef dims, bool unbiased, bool keepdim) const {
   return var(dims, unbiased, keepdim).sqrt();
 }
 Tensor Tensor::logsumexp(IntArrayRef dims, bool keepdim) const {
-  return Op1("aten.logsumexp.default", {*this, dims.vec(), keepdim},
-             Reduced(*this, dims.vec(), keepdim), scalar_type());
+  return Op1(AtenOp::kLogsumexp, {*this, dims.vec(), keepdim}, Reduced(*this, dims.vec(), keepdim),
+             scalar_type());
 }
 Tensor Tensor::cumsum(int64_t d) const {
-  return Op1("aten.cumsum.default", {*this, d}, sizes().vec(), SumType(*this, {}));
+  return Op1(AtenOp::kCumsum, {*this, d}, sizes().vec(), SumType(*this, {}));
 }
 Tensor Tensor::cumprod(int64_t d) const {
-  return Op1("aten.cumprod.default", {*this, d}, sizes().vec(), SumType(*this, {}));
+  return Op1(AtenOp::kCumprod, {*this, d}, sizes().vec(), SumType(*this, {}));
 }
 Tensor Tensor::softmax(int64_t d, std::optional<ScalarType> dtype) const {
   const Tensor x = dtype ? to(*dtype) : *this;
-  return Op1("aten._softmax.default", {x, d, false}, sizes().vec(), x.scalar_type());
+  return Op1(AtenOp::kSoftmax, {x, d, false}, sizes().vec(), x.scalar_type());
 }
 Tensor Tensor::log_softmax(int64_t d, std::optional<ScalarType> dtype) const {
   const Tensor x = dtype ? to(*dtype) : *this;
-  return Op1("aten._log_softmax.default", {x, d, false}, sizes().vec(), x.scalar_type());
+  return Op1(AtenOp::kLogSoftmax, {x, d, false}, sizes().vec(), x.scalar_type());
 }
 Tensor Tensor::tril(int64_t k) const {
-  return Op1("aten.tril.default", {*this, k}, sizes().vec(), scalar_type());
+  return Op1(AtenOp::kTril, {*this, k}, sizes().vec(), scalar_type());
 }
 Tensor Tensor::triu(int64_t k) const {
-  return Op1("aten.triu.default", {*this, k}, sizes().vec(), scalar_type());
+  return Op1(AtenOp::kTriu, {*this, k}, sizes().vec(), scalar_type());
 }
 Tensor Tensor::flip(IntArrayRef dims) const {
-  return Op1("aten.flip.default", {*this, dims.vec()}, sizes().vec(), scalar_type());
+  return Op1(AtenOp::kFlip, {*this, dims.vec()}, sizes().vec(), scalar_type());
 }
 Tensor Tensor::roll(IntArrayRef shifts, IntArrayRef dims) const {
-  return Op1("aten.roll.default", {*this, shifts.vec(), dims.vec()}, sizes().vec(), scalar_type());
+  return Op1(AtenOp::kRoll, {*this, shifts.vec(), dims.vec()}, sizes().vec(), scalar_type());
 }
 Tensor Tensor::index_select(int64_t d, const Tensor& index) const {
   Sizes result = sizes().vec();
   if (!result.empty()) result[WrapDim(d, dim())] = index.numel();
-  return Op1("aten.index_select.default", {*this, d, index}, result, scalar_type());
+  return Op1(AtenOp::kIndexSelect, {*this, d, index}, result, scalar_type());
 }
 Tensor Tensor::gather(int64_t d, const Tensor& index) const {
-  return Op1("aten.gather.default", {*this, d, index}, index.sizes().vec(), scalar_type());
+  return Op1(AtenOp::kGather, {*this, d, index}, index.sizes().vec(), scalar_type());
 }
 
 Tensor cat(TensorList tensors, int64_t d) {
@@ -215,7 +213,7 @@ Tensor cat(TensorList tensors, int64_t d) {
     sizes[d] += tensors[i].size(d);
     type = promoteTypes(type, tensors[i].scalar_type());
   }
-  return Op1("aten.cat.default", {tensors.vec(), d}, sizes, type);
+  return Op1(AtenOp::kCat, {tensors.vec(), d}, sizes, type);
 }
 Tensor stack(TensorList tensors, int64_t d) {
   std::vector<Tensor> raised;
@@ -262,7 +260,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
   const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
   const Sizes bias = bias_sizes ? *bias_sizes : Sizes{channels};
   const std::vector<Tensor> all =
-      Op("aten.convolution_backward.default",
+      Op(AtenOp::kConvolutionBackward,
          {grad, input, weight, bias, stride.vec(), padding.vec(), dilation.vec(), transposed,
           output_padding.vec(), groups, mask},
          {{input.sizes().vec(), input.scalar_type()},
@@ -280,7 +278,7 @@ Tensor max_pool2d(const Tensor& input, IntArrayRef kernel, IntArrayRef stride, I
     int64_t& size = sizes[sizes.size() - 2 + i];
     size = PoolSize(size, k[i], s[i], p[i], d[i], ceil_mode);
   }
-  return Op("aten.max_pool2d_with_indices.default", {input, k, s, p, d, ceil_mode},
+  return Op(AtenOp::kMaxPool2dWithIndices, {input, k, s, p, d, ceil_mode},
             {{sizes, input.scalar_type()}, {sizes, ScalarType::Long}})[0];
 }
 Tensor avg_pool2d(const Tensor& input, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
@@ -293,7 +291,7 @@ Tensor avg_pool2d(const Tensor& input, IntArrayRef kernel, IntArrayRef stride, I
     int64_t& size = sizes[sizes.size() - 2 + i];
     size = PoolSize(size, k[i], s[i], p[i], 1, ceil_mode);
   }
-  return Op1("aten.avg_pool2d.default", {input, k, s, p, ceil_mode, count_include_pad}, sizes,
+  return Op1(AtenOp::kAvgPool2d, {input, k, s, p, ceil_mode, count_include_pad}, sizes,
              input.scalar_type());
 }
 Tensor layer_norm(const Tensor& input, IntArrayRef shape, const std::optional<Tensor>& weight,
@@ -301,7 +299,7 @@ Tensor layer_norm(const Tensor& input, IntArrayRef shape, const std::optional<Te
   Sizes outer = input.sizes().vec();
   TORCH_CHECK(outer.size() >= shape.size(), "layer_norm: the normalised shape is too long");
   for (size_t i = 0; i < shape.size(); ++i) outer[outer.size() - 1 - i] = 1;
-  return Op("aten.native_layer_norm.default", {input, shape.vec(), weight, bias, eps},
+  return Op(AtenOp::kNativeLayerNorm, {input, shape.vec(), weight, bias, eps},
             {{input.sizes().vec(), input.scalar_type()},
              {outer, input.scalar_type()},
              {outer, input.scalar_type()}})[0];
@@ -309,7 +307,7 @@ Tensor layer_norm(const Tensor& input, IntArrayRef shape, const std::optional<Te
 Tensor embedding(const Tensor& weight, const Tensor& indices) {
   Sizes sizes = indices.sizes().vec();
   sizes.push_back(weight.size(1));
-  return Op1("aten.embedding.default", {weight, indices}, sizes, weight.scalar_type());
+  return Op1(AtenOp::kEmbedding, {weight, indices}, sizes, weight.scalar_type());
 }
 
 }  // namespace at

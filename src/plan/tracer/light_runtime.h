@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/aten_ops.h"
+
 namespace kernelsmith::light {
 
 struct Storage {
@@ -51,16 +53,16 @@ struct OpArgument {
   bool is_list = false;
 };
 
-// Notes the operator in the plan, with fresh tensors of the given kinds as its results.
+// Notes an operator of PyTorch in the plan, with fresh tensors of the given kinds as its results.
 struct ResultMeta {
   std::vector<int64_t> sizes;
   c10::ScalarType dtype;
 };
-std::vector<at::Tensor> Op(const char* op, const std::vector<OpArgument>& arguments,
+std::vector<at::Tensor> Op(AtenOp op, const std::vector<OpArgument>& arguments,
                            const std::vector<ResultMeta>& results);
-at::Tensor Op1(const char* op, const std::vector<OpArgument>& arguments, std::vector<int64_t> sizes,
+at::Tensor Op1(AtenOp op, const std::vector<OpArgument>& arguments, std::vector<int64_t> sizes,
                c10::ScalarType dtype);
-// The same, with results that exist already.
+// Notes an operator of any library, with results that exist already.
 void OpInto(const char* op, const std::vector<OpArgument>& arguments,
             const std::vector<at::Tensor>& results);
 

@@ -56,18 +56,19 @@ inline Tensor tensor(T value, const TensorOptions& options = {}) {
 }
 
 // -- methods as functions
-#define KS_UNARY(name, op)                                       \
+#define KS_UNARY(name, ...)                                      \
   inline Tensor name(const Tensor& self) { return self.name(); } \
   inline Tensor& name##_(Tensor& self) { return self.name##_(), self; }
-#define KS_FUNCTION(name, op) Tensor name(const Tensor& self);
-#define KS_PREDICATE(name, op) \
+#define KS_FUNCTION(name, ...) Tensor name(const Tensor& self);
+#define KS_PREDICATE(name, ...) \
   inline Tensor name(const Tensor& self) { return self.name(); }
-#define KS_BINARY(name, op, op_scalar)                                                     \
+#define KS_BINARY(name, ...)                                                               \
   inline Tensor name(const Tensor& self, const Tensor& other) { return self.name(other); } \
   inline Tensor name(const Tensor& self, const Scalar& other) { return self.name(other); }
-#define KS_BINARY_TENSOR(name, op) \
+#define KS_BINARY_TENSOR(name, ...) \
   inline Tensor name(const Tensor& self, const Tensor& other) { return self.name(other); }
-#define KS_COMPARE(name, op, op_scalar) KS_BINARY(name, op, op_scalar)
+#define KS_PRODUCT(name, ...) KS_BINARY_TENSOR(name)
+#define KS_COMPARE(name, ...) KS_BINARY(name)
 #include "operators.def"
 
 inline Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1) {

@@ -227,18 +227,19 @@ class Tensor {
                   const c10::TensorOptions& options = {}) const;
 
   // -- arithmetic
-#define KS_UNARY(name, op) \
-  Tensor name() const;     \
+#define KS_UNARY(name, ...) \
+  Tensor name() const;      \
   Tensor& name##_() const;
-#define KS_FUNCTION(name, op)
-#define KS_PREDICATE(name, op) Tensor name() const;
-#define KS_BINARY(name, op, op_scalar)         \
+#define KS_FUNCTION(name, ...)
+#define KS_PREDICATE(name, ...) Tensor name() const;
+#define KS_BINARY(name, ...)                   \
   Tensor name(const Tensor& other) const;      \
   Tensor name(const c10::Scalar& other) const; \
   Tensor& name##_(const Tensor& other) const;  \
   Tensor& name##_(const c10::Scalar& other) const;
-#define KS_BINARY_TENSOR(name, op) Tensor name(const Tensor& other) const;
-#define KS_COMPARE(name, op, op_scalar)   \
+#define KS_BINARY_TENSOR(name, ...) Tensor name(const Tensor& other) const;
+#define KS_PRODUCT(name, ...) Tensor name(const Tensor& other) const;
+#define KS_COMPARE(name, ...)             \
   Tensor name(const Tensor& other) const; \
   Tensor name(const c10::Scalar& other) const;
 #include "operators.def"
