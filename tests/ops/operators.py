@@ -1,4 +1,4 @@
-"""One case an operator of src/graph/operators.def, called directly: scalars, empty tensors, sizes of 1, broadcasting, strides
+"""One case an operator of src/graph/aten_ops.def, called directly: scalars, empty tensors, sizes of 1, broadcasting, strides
 that are not row-major, every option. A case holds several calls, each its own node."""
 
 import torch
