@@ -231,7 +231,7 @@ class Launcher {
     if (result.fault) {
       const vgpu::Fault& fault = *result.fault;
       const auto triple = [](Dim3 d) { return nlohmann::json::array({d.x, d.y, d.z}); };
-      document["fault"] = {{"kind", vgpu::FaultKindName(fault.kind)},
+      document["fault"] = {{"kind", Name(FindingKindOf(fault.kind))},
                            {"message", fault.message},
                            {"file", fault.ptx.file},
                            {"line", fault.ptx.line},

@@ -124,6 +124,11 @@ TEST(Campaign, ReadsVerdicts) {
   ReadVerdict(R"({"verdict": "refuted", "findings": [{"kind": "compile_error", "message": ";"}]})",
               judged);
   EXPECT_EQ(judged.outcome, "uncompilable");
+  // A word of an older report, in the one that stands for it now.
+  ReadVerdict(
+      R"({"verdict": "refuted", "findings": [{"kind": "uninitialised_read", "message": "x"}]})",
+      judged);
+  EXPECT_EQ(judged.reason, "uninitialized_read: x");
   ReadVerdict("Segmentation fault", judged);
   EXPECT_EQ(judged.outcome, "error");
 }

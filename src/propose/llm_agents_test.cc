@@ -213,11 +213,14 @@ TEST_F(Proposing, WithoutParentsItTranslatesAndRepairs) {
                                              {"message", "/secret/k.cu: expected a ;"},
                                              {"file", "/secret/k.cu"},
                                              {"line", 1},
-                                             {"counterexample", {{"got", 3}}}}});
+                                             {"counterexample", {{"got", 3}}}},
+                                            {{"kind", "not_deterministic"}, {"message", "m"}}});
   EXPECT_EQ(Propose({}, {&failure}).note, "repair of candidate 7");
   EXPECT_THAT(model_.asked[1],
               HasSubstr("compile, line 1: compile_error: candidate.cu: expected a ;"));
   EXPECT_THAT(model_.asked[1], HasSubstr("{\"got\":3}"));
+  // A word of an older archive.
+  EXPECT_THAT(model_.asked[1], HasSubstr("nondeterministic: m"));
   EXPECT_THAT(model_.asked[1], Not(HasSubstr("/secret")));
   EXPECT_THAT(model_.asked[1], HasSubstr("FAILED"));
 }
