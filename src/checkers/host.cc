@@ -101,7 +101,7 @@ class HostChecker final : public Checker {
 
  private:
   HostChecks checks_;
-  bool broken_ = false;  // a kernel ended early
+  bool broken_ = false;              // a kernel ended early
   std::set<uint64_t> double_frees_;  // return addresses
   std::map<uint64_t, std::pair<Allocation, Place>> live_;
   std::map<uint64_t, std::pair<Allocation, Place>> freed_;

@@ -261,8 +261,7 @@ cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t arra
 cudaError_t cudaMemcpy2DFromArrayAsync(void* to, size_t pitch, cudaArray_const_t array, size_t x,
                                        size_t y, size_t width, size_t height, cudaMemcpyKind kind,
                                        cudaStream_t stream) {
-  return CopyRows(false, array, x, y, to, pitch, width, height, kind, stream,
-                  Completion::kEager);
+  return CopyRows(false, array, x, y, to, pitch, width, height, kind, stream, Completion::kEager);
 }
 
 // Deprecated: `count` bytes from (x, y) on, over the ends of rows.

@@ -20,8 +20,8 @@ struct LaunchShape {
 cudaError_t FindLoadedKernel(Runtime& runtime, const void* function, Kernel** kernel,
                              const vgpu::EntryInfo** info);
 
-// The error of the first launch that was refused since the last question, whether or not the program
-// looked at it; cudaSuccess: none.
+// The error of the first launch that was refused since the last question, whether or not the
+// program looked at it; cudaSuccess: none.
 cudaError_t TakeFailedLaunch();
 
 // `arguments`: one pointer for each parameter.

@@ -16,9 +16,9 @@ struct Case {
   Case(const char* n, void (*r)(bool)) : name(n), run(r), next(First()) { First() = this; }
 };
 
-#define CASE(name)                                \
-  static void Run_##name(bool bad);               \
-  static Case case_##name(#name, &Run_##name);    \
+#define CASE(name)                             \
+  static void Run_##name(bool bad);            \
+  static Case case_##name(#name, &Run_##name); \
   static void Run_##name(bool bad)
 
 // Zeroed, so that only what a case is about goes wrong.
@@ -37,18 +37,18 @@ struct DeviceArray {
   DeviceArray& operator=(const DeviceArray&) = delete;
 };
 
-#define CASES_MAIN()                                                 \
-  int main(int argc, char** argv) {                                  \
-    const bool bad = argc > 2 && std::strcmp(argv[2], "bad") == 0;   \
-    for (Case* c = Case::First(); c != nullptr; c = c->next) {       \
-      if (argc > 1 && std::strcmp(c->name, argv[1]) != 0) continue;  \
-      if (argc == 1) {                                               \
-        std::puts(c->name);                                          \
-        continue;                                                    \
-      }                                                              \
-      c->run(bad);                                                   \
-      cudaDeviceSynchronize();                                       \
-      return 0;                                                      \
-    }                                                                \
-    return argc == 1 ? 0 : 2;                                        \
+#define CASES_MAIN()                                                \
+  int main(int argc, char** argv) {                                 \
+    const bool bad = argc > 2 && std::strcmp(argv[2], "bad") == 0;  \
+    for (Case* c = Case::First(); c != nullptr; c = c->next) {      \
+      if (argc > 1 && std::strcmp(c->name, argv[1]) != 0) continue; \
+      if (argc == 1) {                                              \
+        std::puts(c->name);                                         \
+        continue;                                                   \
+      }                                                             \
+      c->run(bad);                                                  \
+      cudaDeviceSynchronize();                                      \
+      return 0;                                                     \
+    }                                                               \
+    return argc == 1 ? 0 : 2;                                       \
   }
