@@ -65,7 +65,7 @@ class FunctionLowerer {
   Instruction Make(Op op, ptx::Type type);
   // Finds the handler; an instruction without one is unsupported.
   Status Append(Instruction instruction);
-  Error Unsupported(std::string why = {}) const;
+  Error Unsupported(const std::string& why = {}) const;
   Status LowerUnsupported() { return Unsupported(); }
   Error Invalid(std::string why) const;
 

@@ -314,7 +314,7 @@ Status FunctionLowerer::Append(Instruction instruction) {
   return {};
 }
 
-Error FunctionLowerer::Unsupported(std::string why) const {
+Error FunctionLowerer::Unsupported(const std::string& why) const {
   std::string message = fmt::format("unsupported instruction '{}'",
                                     mnemonic_ != nullptr ? mnemonic_->text : std::string("?"));
   if (!why.empty()) message += ": " + why;
