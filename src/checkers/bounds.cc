@@ -1,11 +1,13 @@
-#include "checkers/bounds.h"
-
+// Accesses that are outside every allocation, misaligned, to freed memory, or writes to what is
+// read-only; free in kernels. Costs nothing while accesses are good: the engine asks only about bad
+// ones.
 #include <fmt/format.h>
 
 #include <bit>
 #include <map>
 #include <tuple>
 
+#include "checkers/suite.h"
 #include "vgpu/heap.h"
 
 namespace kernelsmith::checkers {
@@ -339,7 +341,7 @@ std::unique_ptr<Checker> MakeBoundsChecker(FindingSink& sink, vgpu::VirtualGpu& 
   return std::make_unique<BoundsChecker>(sink, gpu);
 }
 
-std::unique_ptr<Checker> MakeExactLimits(FindingSink& sink) {
+std::unique_ptr<Checker> MakeExactLimits(FindingSink& sink, vgpu::VirtualGpu&) {
   return std::make_unique<ExactLimits>(sink);
 }
 

@@ -10,7 +10,6 @@
 #include "checkers/determinism.h"
 #include "checkers/race.h"
 #include "checkers/suite.h"
-#include "checkers/sync.h"
 #include "ptx/ptx.h"
 #include "support/file_system.h"
 #include "support/subprocess.h"
@@ -87,7 +86,7 @@ std::vector<Finding> FindingsOf(const std::shared_ptr<const ptx::Module>& module
   list.set_screening(look != Look::kFull);
   if (look == Look::kOrders) {
     list.Add(std::make_unique<RaceChecker>(sink, gpu.memory()));
-    list.Add(MakeSyncChecker(sink));
+    list.Add(MakeSyncChecker(sink, gpu.gpu()));
   } else {
     AddCheckers(list, {"memory", "init", "race", "sync", "index"}, sink, gpu.gpu());
   }

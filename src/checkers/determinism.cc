@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "checkers/suite.h"
 #include "vgpu/ir.h"
 #include "vgpu/observer.h"
 
@@ -282,6 +283,10 @@ void OrderChecker::OnFill(const HostCopy& fill) {
       Overwritten(fill.to + z * fill.to_slice + y * fill.to_pitch, fill.width);
     }
   }
+}
+
+std::unique_ptr<Checker> MakeOrderChecker(FindingSink& sink, vgpu::VirtualGpu&) {
+  return std::make_unique<OrderChecker>(sink);
 }
 
 void OrderChecker::Finish() {

@@ -1,11 +1,13 @@
-#include "checkers/index_overflow.h"
-
+// 32-bit index arithmetic that wraps and then becomes part of an address: an error if the access is
+// bad, a warning if it happens to hit something. Hashes and remainders of what wraps on purpose
+// (and, shr, rem ...) are no index any more (vgpu/index_slice.cc).
 #include <fmt/format.h>
 
 #include <bit>
 #include <map>
 #include <unordered_map>
 
+#include "checkers/suite.h"
 #include "vgpu/op_facts.h"
 
 namespace kernelsmith::checkers {
@@ -40,7 +42,12 @@ Exact Number(uint32_t bits, bool sign) {
   return sign ? Exact{static_cast<int32_t>(bits)} : Exact{bits};
 }
 
-}  // namespace
+// Whether d = op(a, b, c) of 32-bit integers is not what it would be without a limit: read as
+// signed numbers, or as unsigned ones (then an operand may also be a negative number).
+struct Wrapped {
+  bool as_signed = false;
+  bool as_unsigned = false;
+};
 
 Wrapped Wraps(Op op, uint32_t a, uint32_t b, uint32_t c) {
   const bool shift = op == Op::kShl;
@@ -59,8 +66,6 @@ Wrapped Wraps(Op op, uint32_t a, uint32_t b, uint32_t c) {
   if (!wrapped.as_signed) wrapped.as_unsigned = false;
   return wrapped;
 }
-
-namespace {
 
 struct Mark {
   uint32_t as_signed = 0;  // lanes
@@ -216,7 +221,7 @@ class IndexOverflowChecker final : public Checker {
 
 }  // namespace
 
-std::unique_ptr<Checker> MakeIndexOverflowChecker(FindingSink& sink) {
+std::unique_ptr<Checker> MakeIndexOverflowChecker(FindingSink& sink, vgpu::VirtualGpu&) {
   return std::make_unique<IndexOverflowChecker>(sink);
 }
 

@@ -1,5 +1,6 @@
-#include "checkers/init.h"
-
+// Reads of memory and registers that nothing was ever written to. Bits are followed through copies
+// and arithmetic and reported where they decide something: an address, a branch, a store that a
+// guard selects, or bytes that the host copies back.
 #include <fmt/format.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include "checkers/init_matrix.h"
 #include "checkers/init_memory.h"
 #include "checkers/init_registers.h"
+#include "checkers/suite.h"
 #include "vgpu/op_facts.h"
 
 namespace kernelsmith::checkers {
@@ -540,7 +542,7 @@ class InitChecker final : public Checker {
 
 }  // namespace
 
-std::unique_ptr<Checker> MakeInitChecker(FindingSink& sink) {
+std::unique_ptr<Checker> MakeInitChecker(FindingSink& sink, vgpu::VirtualGpu&) {
   return std::make_unique<InitChecker>(sink);
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "checkers/race_state.h"
+#include "checkers/suite.h"
 
 namespace kernelsmith::checkers {
 
@@ -24,6 +25,10 @@ RaceChecker::RaceChecker(FindingSink& sink, const vgpu::DeviceMemory& memory)
 }
 
 RaceChecker::~RaceChecker() = default;
+
+std::unique_ptr<Checker> MakeRaceChecker(FindingSink& sink, vgpu::VirtualGpu& gpu) {
+  return std::make_unique<RaceChecker>(sink, gpu.memory());
+}
 
 // -- launches and blocks
 

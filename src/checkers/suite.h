@@ -1,8 +1,10 @@
 // All checkers, one row each: what the front ends offer, which of them the verifier uses, and how
-// they are made. A new checker is its own files and a row of the table in suite.cc.
+// they are made. A new checker is a file of its own; its function is declared here and stands in a
+// row of the table.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,23 +17,73 @@
 
 namespace kernelsmith::checkers {
 
-struct Check {
-  using Make = std::unique_ptr<Checker> (*)(FindingSink& sink, vgpu::VirtualGpu& gpu);
+// The functions that make checkers, each in the file that has the checker's name (bounds.cc).
+using MakeChecker = std::unique_ptr<Checker>(FindingSink& sink, vgpu::VirtualGpu& gpu);
+MakeChecker MakeBoundsChecker;
+MakeChecker MakeIndexOverflowChecker;
+MakeChecker MakeInitChecker;
+MakeChecker MakeOrderChecker;  // determinism.cc
+MakeChecker MakeRaceChecker;
+MakeChecker MakeSyncChecker;
+// Asks for exact limits and hears of nothing (bounds.cc): an array of 63 floats in shared memory
+// ends there, not at the next multiple of 16 bytes. What is beyond is a fault like any other.
+MakeChecker MakeExactLimits;
 
+struct Check {
   const char* name;  // what --check takes: "memory"
   const char* what;  // what it finds, for people
   // What sanitize adds to its list; null: nothing beside the host's part.
-  Make make = nullptr;
+  MakeChecker* make = nullptr;
   // The part of the host checker that it turns on; null: none.
   bool HostChecks::* host = nullptr;
   // False: it is about programs. A plan's buffers belong to the plan, so nothing can leak.
   bool for_plans = true;
   // What every verification adds to its list, and its name where a verdict says what a candidate is
   // clean under ("races"); null: it is no part of verification.
-  Make make_for_verdict = nullptr;
+  MakeChecker* make_for_verdict = nullptr;
   const char* name_in_verdict = nullptr;
 };
-const std::vector<Check>& AllChecks();
+
+// The table of all checks.
+inline constexpr Check kChecks[] = {
+    {.name = "memory",
+     .what = "accesses out of bounds, misaligned, to null or freed memory; double free",
+     .make = MakeBoundsChecker,
+     .host = &HostChecks::memory,
+     // The verifier tells of bad accesses by the fault that they are.
+     .make_for_verdict = MakeExactLimits,
+     .name_in_verdict = "bounds"},
+    {.name = "race",
+     .what = "races in shared and global memory, between threads, blocks and streams",
+     .make = MakeRaceChecker,
+     .make_for_verdict = MakeRaceChecker,
+     .name_in_verdict = "races"},
+    {.name = "sync",
+     .what = "barriers and masks that lanes miss, deadlock, livelock",
+     .make = MakeSyncChecker,
+     .make_for_verdict = MakeSyncChecker,
+     .name_in_verdict = "synchronisation"},
+    {.name = "init",
+     .what = "reads of memory and variables that were never given a value",
+     .make = MakeInitChecker,
+     .make_for_verdict = MakeInitChecker,
+     .name_in_verdict = "uninitialised reads"},
+    {.name = "index",
+     .what = "32-bit index arithmetic that wraps and becomes part of an address",
+     .make = MakeIndexOverflowChecker},
+    {.name = "leak",
+     .what = "memory that is never freed",
+     .host = &HostChecks::leaks,
+     .for_plans = false},
+    // The verifier has a stage of its own for it, which judges results in other orders.
+    {.name = "determinism",
+     .what = "results that depend on the order in which threads run",
+     .make = MakeOrderChecker},
+    {.name = "api",
+     .what = "errors of the API and of launches that the program does not look at",
+     .host = &HostChecks::errors},
+};
+inline std::span<const Check> AllChecks() { return kChecks; }
 
 // "memory,race"; "all" or nothing: all of them. An error names what there is.
 Result<std::vector<std::string>> ParseChecks(std::string_view list);
@@ -39,13 +91,14 @@ Result<std::vector<std::string>> ParseChecks(std::string_view list);
 // Wide guard zones and a long quarantine, for a GPU whose memory is to be checked.
 void SetMemoryOptions(vgpu::DeviceMemory::Options& options);
 
-enum class CheckSubject : uint8_t { kProgram, kPlan };
+// What is checked: a program that runs by itself, or a candidate's plan.
+enum class Checked : uint8_t { kProgram, kPlan };
 
 // `gpu` must outlive the list. The checker that wants to hear of launches in several orders
 // (determinism.h), if it is among them, else null; it belongs to the list.
 OrderChecker* AddCheckers(CheckerList& list, const std::vector<std::string>& checks,
                           FindingSink& sink, vgpu::VirtualGpu& gpu,
-                          CheckSubject subject = CheckSubject::kProgram);
+                          Checked checked = Checked::kProgram);
 
 // Those of every verification, and what a verdict calls them.
 void AddVerdictCheckers(CheckerList& list, FindingSink& sink, vgpu::VirtualGpu& gpu);

@@ -1,8 +1,7 @@
-#include "checkers/sync.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "checkers/suite.h"
 #include "vgpu/testing.h"
 
 namespace kernelsmith::checkers {
@@ -31,7 +30,7 @@ class SyncTest : public ::testing::Test {
     EXPECT_TRUE(loaded.ok()) << (loaded.ok() ? "" : loaded.error().Format());
     if (!loaded.ok()) return {"does not load"};
     FindingSink sink;
-    const auto checker = MakeSyncChecker(sink);
+    const auto checker = MakeSyncChecker(sink, gpu.gpu());
     const uint64_t buffer = gpu.Buffer(std::vector<uint32_t>(4096));
     const auto result =
         gpu.Launch("k", {1, 1, 1}, {threads, 1, 1}, {buffer}, 0, false, checker.get());

@@ -87,7 +87,7 @@ class CandidateRun {
     KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice(std::move(device_options)));
     checkers::CheckerList list(sink_);
     checkers::OrderChecker* const orders =
-        checkers::AddCheckers(list, checks_, sink_, *device->gpu(), checkers::CheckSubject::kPlan);
+        checkers::AddCheckers(list, checks_, sink_, *device->gpu(), checkers::Checked::kPlan);
     RunRequest request{.plan = &plan,
                        .ptx = candidate_.ptx,
                        .ptx_name = candidate_.ptx_path.string(),
