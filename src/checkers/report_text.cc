@@ -1,23 +1,12 @@
 // The report that a person reads.
-#include <cxxabi.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "checkers/report.h"
+#include "support/demangle.h"
 
 namespace kernelsmith::checkers {
 
 namespace {
-
-std::string Demangle(const std::string& name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  if (text == nullptr) return name;
-  std::string result = text;
-  std::free(text);
-  return result;
-}
 
 std::string DimText(const vgpu::Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); }
 
@@ -72,7 +61,7 @@ class Writer {
     std::string text = "  at ";
     if (!line.file.empty()) text += fmt::format("{}:{}", line.file, line.line);
     if (!p.kernel.empty()) {
-      text += fmt::format("{}kernel {}", line.file.empty() ? "" : " in ", Demangle(p.kernel));
+      text += fmt::format("{}kernel {}", line.file.empty() ? "" : " in ", KernelName(p.kernel));
     } else if (!p.function.empty()) {
       text += fmt::format("{}{}", line.file.empty() ? "" : " in ", Demangle(p.function));
     } else if (line.file.empty()) {

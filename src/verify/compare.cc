@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "algebra/equivalence.h"
+#include "support/demangle.h"
 #include "support/rng.h"
 #include "verify/inputs.h"
 #include "verify/oracle.h"

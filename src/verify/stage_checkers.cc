@@ -4,6 +4,7 @@
 
 #include "checkers/suite.h"
 #include "device/plan_checks.h"
+#include "support/demangle.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {

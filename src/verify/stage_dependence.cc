@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "support/demangle.h"
 #include "support/rng.h"
 #include "verify/stages.h"
 

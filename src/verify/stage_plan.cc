@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "support/demangle.h"
 #include "verify/device_code.h"
 #include "verify/stages.h"
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "support/demangle.h"
 #include "support/rng.h"
 #include "tensor/tensor.h"
 #include "verify/arguments.h"

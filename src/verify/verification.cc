@@ -1,14 +1,13 @@
 #include "verify/verification.h"
 
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <variant>
 
 #include "graph/aten_ops.h"
+#include "support/demangle.h"
 #include "support/rng.h"
 #include "tasks/signature.h"
 #include "tensor/safetensors.h"
@@ -76,20 +75,6 @@ bool AllArePlaceholders(const TracedShape& subject) {
 }
 
 }  // namespace
-
-std::string KernelName(const std::string& mangled) {
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  if (demangled == nullptr) return mangled;
-  std::string name = demangled;
-  std::free(demangled);
-  constexpr char kAnonymous[] = "(anonymous namespace)::";
-  if (const size_t at = name.find(kAnonymous); at != std::string::npos) {
-    name.erase(at, sizeof kAnonymous - 1);
-  }
-  name = name.substr(0, name.find('('));
-  return name.starts_with("void ") ? name.substr(5) : name;
-}
 
 std::set<std::string> KernelsOf(const Plan& plan) {
   std::set<std::string> names;

@@ -122,8 +122,6 @@ class Verification {
   void Tell(Finding finding, Weight weight);
 };
 
-// The name in the source: without the namespace and parameters that the mangled name carries.
-std::string KernelName(const std::string& mangled);
 // The mangled names of all kernels that it launches.
 std::set<std::string> KernelsOf(const Plan& plan);
 // Those that are not among `judged`, as people write them.

@@ -1,7 +1,6 @@
 // kernelsmith-tracer: the child that runs a candidate's host code. It gets a request on standard
 // input and answers on standard output with lines of JSON; whatever the candidate prints goes to
 // standard error. Nothing here is trusted by the parent.
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
@@ -16,6 +15,7 @@
 #include "plan/tracer/light_runtime.h"
 #include "plan/tracer/recorder.h"
 #include "plan/tracer/sandbox.h"
+#include "support/demangle.h"
 
 namespace kernelsmith::tracer {
 namespace {
@@ -57,12 +57,7 @@ std::string ExplainLoadError(const std::string& error) {
   const std::string marker = "undefined symbol: ";
   const size_t at = error.find(marker);
   if (at == std::string::npos) return error;
-  const std::string symbol = error.substr(at + marker.size());
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-  std::string name = status == 0 ? demangled : symbol;
-  std::free(demangled);
-  return name + " is not supported";
+  return Demangle(error.substr(at + marker.size())) + " is not supported";
 }
 
 int Run(int reply) {
