@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "support/demangle.h"
+
 namespace kernelsmith::checkers {
 
 namespace {
@@ -18,6 +20,7 @@ void PlaceJson(const Place& place, json& to) {
   to["file"] = source ? json(place.source.file) : json(nullptr);
   to["line"] = source ? json(place.source.line) : json(nullptr);
   to["kernel"] = place.kernel.empty() ? json(nullptr) : json(place.kernel);
+  to["kernel_name"] = place.kernel.empty() ? json(nullptr) : json(KernelName(place.kernel));
   to["block"] = place.block ? DimJson(*place.block) : json(nullptr);
   to["thread"] = place.thread ? DimJson(*place.thread) : json(nullptr);
   if (place.ptx.line > 0) to["ptx"] = {{"file", place.ptx.file}, {"line", place.ptx.line}};
@@ -108,10 +111,13 @@ json SarifLocation(const Place& place, const std::string& message) {
     location["physicalLocation"]["artifactLocation"]["uri"] = line.file;
     if (line.line > 0) location["physicalLocation"]["region"]["startLine"] = line.line;
   }
-  const std::string& name = place.kernel.empty() ? place.function : place.kernel;
-  if (!name.empty()) {
+  if (!place.kernel.empty()) {
+    location["logicalLocations"] = json::array({{{"fullyQualifiedName", KernelName(place.kernel)},
+                                                 {"decoratedName", place.kernel},
+                                                 {"kind", "function"}}});
+  } else if (!place.function.empty()) {
     location["logicalLocations"] =
-        json::array({{{"fullyQualifiedName", name}, {"kind", "function"}}});
+        json::array({{{"fullyQualifiedName", place.function}, {"kind", "function"}}});
   }
   if (!message.empty()) location["message"]["text"] = message;
   return location;

@@ -2,13 +2,13 @@
 #include "archive/archive.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdlib>
 
 #include "archive/line_diff.h"
 #include "cli/archive_place.h"
 #include "cli/commands.h"
+#include "measure/plan_estimate.h"
 #include "support/finding_kind.h"
 #include "tasks/hash.h"
 
@@ -129,14 +129,6 @@ std::string FindingText(const json& finding) {
   return EscapeForTerminal(line.empty() ? finding.dump() : line);
 }
 
-std::string LimitsText(const json& limits) {
-  std::vector<std::string> parts;
-  for (const json& limit : limits) {
-    parts.push_back(EscapeForTerminal(limit.is_string() ? limit.get<std::string>() : limit.dump()));
-  }
-  return fmt::format("{}", fmt::join(parts, "; "));
-}
-
 void PrintText(Session& session, const std::string& text, const char* indent) {
   size_t begin = 0;
   while (begin < text.size()) {
@@ -178,7 +170,7 @@ Result<ExitCode> Show(Session& session, const Options& options) {
     out << fmt::format("  time: {} ({})\n", TimeText(candidate), EscapeForTerminal(candidate.gpu));
   }
   if (!candidate.limits.empty()) {
-    out << fmt::format("  limits: {}\n", LimitsText(candidate.limits));
+    out << fmt::format("  limits: {}\n", EscapeForTerminal(StepsText(candidate.limits)));
   }
   out << fmt::format("  by {}{}\n", EscapeForTerminal(candidate.proposer),
                      candidate.note.empty() ? "" : ": " + FirstLine(candidate.note));

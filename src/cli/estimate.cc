@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/measured_candidate.h"
 #include "measure/plan_estimate.h"
+#include "support/demangle.h"
 
 namespace kernelsmith {
 namespace {
@@ -20,7 +21,8 @@ struct Options {
 std::string Text(const PlanEstimate& estimate) {
   std::string text;
   for (const PlanEstimate::Step& step : estimate.steps) {
-    text += fmt::format("{}  {}\n", EscapeForTerminal(step.name), FormatSeconds(step.seconds));
+    text += fmt::format("{}  {}\n", EscapeForTerminal(KernelName(step.name)),
+                        FormatSeconds(step.seconds));
     if (!step.launch) continue;
     text += fmt::format("    limited by {}\n", step.launch->limit);
     std::string parts;

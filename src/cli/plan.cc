@@ -5,6 +5,7 @@
 #include "cli/task_store.h"
 #include "plan/plan_text.h"
 #include "plan/trace.h"
+#include "support/demangle.h"
 #include "verify/arguments.h"
 
 namespace kernelsmith {
@@ -18,14 +19,25 @@ struct Options {
   std::string group = "quick";
 };
 
-// "line 42: launch ..." for people: the text form with the candidate's lines in place of addresses.
-std::string WithLines(const std::string& text, const CompiledCandidate& candidate, const Plan& plan,
+// For people: the text form with the candidate's lines in place of addresses, and kernels as their
+// launches name them.
+std::string ForPeople(const std::string& text, const CompiledCandidate& candidate, const Plan& plan,
                       ProcessRunner& processes) {
   std::vector<uint64_t> sites;
   for (const PlanStep& step : plan.preparation) sites.push_back(step.site);
   for (const PlanStep& step : plan.steps) sites.push_back(step.site);
   const std::vector<SourceLocation> places = ResolveSites(candidate, sites, processes);
   std::string result = text;
+  for (const std::vector<PlanStep>* steps : {&plan.preparation, &plan.steps}) {
+    for (const PlanStep& step : *steps) {
+      const auto* launch = std::get_if<LaunchStep>(&step.action);
+      if (launch == nullptr) continue;
+      const std::string mangled = fmt::format("launch \"{}\" ", launch->kernel);
+      const size_t at = result.find(mangled);
+      if (at == std::string::npos) continue;
+      result.replace(at, mangled.size(), fmt::format("launch {} ", KernelName(launch->kernel)));
+    }
+  }
   for (size_t i = 0; i < sites.size(); ++i) {
     if (places[i].line == 0) continue;
     const std::string site = fmt::format(" site {:#x}\n", sites[i]);
@@ -79,7 +91,7 @@ Result<ExitCode> RunPlan(Session& session, const Options& options) {
                        {"trace_ms", outcome.duration.count() / 1e6}});
   } else {
     if (outcome.plan) {
-      session.out << WithLines(text, candidate, *outcome.plan, session.processes);
+      session.out << ForPeople(text, candidate, *outcome.plan, session.processes);
     }
     for (const HostFinding& finding : outcome.findings) {
       const Diagnostic diagnostic{

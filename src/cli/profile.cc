@@ -14,6 +14,7 @@
 #include "counters/ptxas.h"
 #include "measure/estimate.h"
 #include "measure/plan_profile.h"
+#include "support/demangle.h"
 
 namespace kernelsmith {
 namespace {
@@ -86,7 +87,9 @@ Result<ExitCode> ProfileProgram(Session& session, const Options& options, const 
   nlohmann::json json = nlohmann::json::array();
   size_t count = 0;
   for (LaunchCounters& launch : report.launches) {
-    if (launch.kernel.find(options.kernel) == std::string::npos) continue;
+    const bool named = launch.kernel.find(options.kernel) != std::string::npos ||
+                       KernelName(launch.kernel).find(options.kernel) != std::string::npos;
+    if (!named) continue;
     const auto found = known.find(launch.kernel);
     counters::SetOccupancy(launch, gpu, found == known.end() ? nullptr : &found->second);
     const LaunchEstimate estimate = EstimateLaunch(launch, gpu);

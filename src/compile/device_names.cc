@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "ptx/ptx.h"
+#include "support/demangle.h"
 
 namespace kernelsmith {
 namespace {
@@ -197,7 +198,8 @@ Result<std::string> NamesAsRegistered(const std::string& ptx,
   };
   for (const std::string& kernel : names.kernels) {
     if (!match(kernel)) {
-      return Unsupported(fmt::format("the host code does not register kernel {}", kernel));
+      return Unsupported(
+          fmt::format("the host code does not register kernel {}", KernelName(kernel)));
     }
   }
   // A variable that only kernels use need not be registered.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "support/demangle.h"
+
 namespace kernelsmith::vgpu {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dim3, x, y, z)
 }  // namespace kernelsmith::vgpu
@@ -63,6 +65,7 @@ double LaunchCounters::Reuse() const {
 
 nlohmann::json ToJson(const LaunchCounters& counters) {
   nlohmann::json json = counters;
+  json["kernel_name"] = KernelName(counters.kernel);
   nlohmann::json classes = nlohmann::json::object();
   for (size_t i = 0; i < kInstructionClasses; ++i) {
     classes[std::string(kNames[i])] = counters.by_class[i];

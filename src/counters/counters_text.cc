@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "counters/counters.h"
+#include "support/demangle.h"
 #include "support/diagnostic.h"
 
 namespace kernelsmith::counters {
@@ -67,7 +68,7 @@ std::string Dim(const vgpu::Dim3& d) { return fmt::format("{} x {} x {}", d.x, d
 }  // namespace
 
 std::string ToText(const LaunchCounters& c) {
-  std::string head = fmt::format("{}  grid {}, block {}\n", EscapeForTerminal(c.kernel),
+  std::string head = fmt::format("{}  grid {}, block {}\n", EscapeForTerminal(KernelName(c.kernel)),
                                  Dim(c.grid), Dim(c.block));
   if (c.faulted) {
     head += "  the kernel ended early; counts are of what ran\n";

@@ -6,6 +6,7 @@
 #include "device/device.h"
 #include "device/module_pool.h"
 #include "plan/library.h"
+#include "support/demangle.h"
 #include "support/rng.h"
 #include "tensor/tensor.h"
 #include "vgpu/ir.h"
@@ -151,12 +152,13 @@ class PlanRun {
   Status Do(const LaunchStep& launch, size_t number, bool observed) {
     const vgpu::EntryInfo* entry = module_->FindEntry(launch.kernel);
     if (entry == nullptr) {
-      return InvalidInput(fmt::format("the module has no kernel '{}'", launch.kernel));
+      return InvalidInput(fmt::format("the module has no kernel '{}'", KernelName(launch.kernel)));
     }
     const std::vector<std::byte> parameters = Patched(launch.parameters, launch.pointers);
     if (parameters.size() > entry->parameter_bytes) {
       return InvalidInput(fmt::format("kernel '{}' has {} bytes of parameters, not {}",
-                                      launch.kernel, entry->parameter_bytes, parameters.size()));
+                                      KernelName(launch.kernel), entry->parameter_bytes,
+                                      parameters.size()));
     }
     const auto start = std::chrono::steady_clock::now();
     const vgpu::LaunchRequest request{

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "support/demangle.h"
 #include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
@@ -253,8 +254,13 @@ nlohmann::json ToJson(const LaunchEstimate& estimate) {
   for (const LaunchEstimate::Part& part : estimate.parts) {
     parts.push_back({{"name", part.name}, {"us", part.seconds * 1e6}, {"why", part.why}});
   }
-  return {{"kind", "estimated"},      {"kernel", estimate.kernel}, {"us", estimate.seconds * 1e6},
-          {"limit", estimate.limit},  {"waves", estimate.waves},   {"busy_sms", estimate.busy},
+  return {{"kind", "estimated"},
+          {"kernel", estimate.kernel},
+          {"kernel_name", KernelName(estimate.kernel)},
+          {"us", estimate.seconds * 1e6},
+          {"limit", estimate.limit},
+          {"waves", estimate.waves},
+          {"busy_sms", estimate.busy},
           {"parts", std::move(parts)}};
 }
 

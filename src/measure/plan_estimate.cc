@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "graph/aten_ops.h"
+#include "support/demangle.h"
 #include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
@@ -121,6 +122,29 @@ Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& subject, Device&
   result.candidate = EstimatePlan(result.profile, result.floor, *options.gpu);
   result.eager = EstimateEager(operators, *options.gpu);
   return result;
+}
+
+std::string StepsText(const nlohmann::json& steps) {
+  const auto field = [](const nlohmann::json& of, const char* name) {
+    return of.contains(name) && of[name].is_string() ? of[name].get<std::string>() : std::string();
+  };
+  std::string text;
+  if (!steps.is_array()) return text;
+  for (const nlohmann::json& each : steps) {
+    std::string part;
+    if (each.is_string()) {
+      part = each.get<std::string>();
+    } else if (each.is_object()) {
+      const bool timed = each.contains("us") && each["us"].is_number();
+      part = fmt::format("{} {:.2f} us", KernelName(field(each, "name")),
+                         timed ? each["us"].get<double>() : 0.0);
+      if (each.contains("launch") && each["launch"].is_object()) {
+        part += ", " + field(each["launch"], "limit");
+      }
+    }
+    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
+  }
+  return text;
 }
 
 nlohmann::json ToJson(const PlanEstimate& estimate) {

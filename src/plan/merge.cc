@@ -6,6 +6,8 @@
 #include <cstring>
 #include <set>
 
+#include "support/demangle.h"
+
 namespace kernelsmith {
 namespace {
 
@@ -134,7 +136,7 @@ class Merger {
         }
         if (!Pointers(launch->parameters, other.parameters, &launch->pointers, &at)) {
           return Fail(fmt::format("an argument of kernel {} (byte {}) depends on the data",
-                                  launch->kernel, at),
+                                  KernelName(launch->kernel), at),
                       step.site, MergeProblem::Kind::kHostComputed);
         }
         ClearPointers(&launch->parameters, launch->pointers);

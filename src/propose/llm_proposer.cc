@@ -4,32 +4,11 @@
 
 #include <algorithm>
 
+#include "measure/plan_estimate.h"
 #include "propose/llm_task.h"
 
 namespace kernelsmith {
 namespace {
-
-using nlohmann::json;
-
-// What limits a candidate, as the stages left it: texts, or the steps of a plan's estimate.
-std::string LimitOf(const ArchivedCandidate& candidate) {
-  std::string text;
-  if (!candidate.limits.is_array()) return text;
-  for (const json& each : candidate.limits) {
-    std::string part;
-    if (each.is_string()) {
-      part = each.get<std::string>();
-    } else if (each.is_object()) {
-      part = fmt::format("{} {:.2f} us", each.value("name", "step"), each.value("us", 0.0));
-      const auto launch = each.find("launch");
-      if (launch != each.end() && launch->is_object()) {
-        part += ", " + launch->value("limit", "");
-      }
-    }
-    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
-  }
-  return text;
-}
 
 std::vector<std::string> Draw(std::vector<std::string> all, int count, Rng& rng) {
   std::vector<std::string> drawn;
@@ -62,7 +41,7 @@ Result<llm::Conversation> LlmProposer::Question(const ProposalRequest& request, 
     parents.push_back({.code = each->source,
                        .microseconds = each->time_ns.value_or(0) / 1e3,
                        .measure = fmt::format("{} for {}", each->time_kind, each->gpu),
-                       .limiter = LimitOf(*each)});
+                       .limiter = StepsText(each->limits)});
   }
   std::vector<std::string> failures;
   for (const ArchivedCandidate* each : request.failures) {

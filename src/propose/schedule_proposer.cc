@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "propose/gene_model.h"
+#include "support/demangle.h"
 #include "tasks/hash.h"
 
 namespace kernelsmith {
@@ -58,12 +59,6 @@ bool IsKnown(const ProposalRequest& request, const std::string& source) {
 
 std::string KernelOf(const std::string& gene) { return gene.substr(0, gene.rfind('.')); }
 
-// Whether a step of an estimate is this kernel: by its name as the compiler mangles it.
-bool IsKernel(const std::string& step, const std::string& kernel) {
-  return step == kernel ||
-         step.find(fmt::format("{}{}E", kernel.size(), kernel)) != std::string::npos;
-}
-
 // The share of the parent's time that the gene's kernel takes.
 double Weight(const Gene& gene, const ArchivedCandidate& parent) {
   if (gene.kernel.empty() || !parent.limits.is_array()) return kUnplacedWeight;
@@ -73,7 +68,8 @@ double Weight(const Gene& gene, const ArchivedCandidate& parent) {
     if (!step.is_object() || !step.contains("name") || !step["name"].is_string()) continue;
     const double us = step.value("us", 0.0);
     all += us;
-    if (IsKernel(step["name"].get<std::string>(), gene.kernel)) share += us;
+    // The estimate has the name as the compiler mangles it.
+    if (KernelName(step["name"].get<std::string>()) == gene.kernel) share += us;
   }
   return all > 0 ? kLeastWeight + share / all : kUnplacedWeight;
 }

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "support/demangle.h"
 #include "vgpu/block_interaction.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
@@ -405,7 +406,7 @@ void RunGrid(LaunchState& launch, LaunchResult& result) {
     RunBlocks(launch, result);
   }
   if (std::getenv("KERNELSMITH_VERBOSE") == nullptr) return;
-  const std::string& name = launch.request.entry;
+  const std::string name = KernelName(launch.request.entry);
   if (result.screened) {
     fmt::print(stderr, "kernelsmith: {} was screened: nothing is suspicious\n", name);
   } else if (!result.suspicion.empty()) {

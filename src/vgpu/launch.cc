@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "support/demangle.h"
 #include "vgpu/engine.h"
 #include "vgpu/heap.h"
 #include "vgpu/runner.h"
@@ -61,7 +62,8 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
   }
   if (request.grid.Count() == 0 || request.block.Count() == 0 || request.block.Count() > 1024) {
     return InvalidInput(fmt::format("kernel {} cannot run with {} threads a block and {} blocks",
-                                    request.entry, request.block.Count(), request.grid.Count()));
+                                    KernelName(request.entry), request.block.Count(),
+                                    request.grid.Count()));
   }
   Dim3 cluster = request.cluster;
   if (cluster.Count() <= 1) cluster = info->required_cluster.value_or(Dim3{});
@@ -70,8 +72,8 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
       request.grid.z % cluster.z != 0) {
     return InvalidInput(
         fmt::format("kernel {} cannot run in clusters of {} x {} x {} with a grid of {} x {} x {}",
-                    request.entry, cluster.x, cluster.y, cluster.z, request.grid.x, request.grid.y,
-                    request.grid.z));
+                    KernelName(request.entry), cluster.x, cluster.y, cluster.z, request.grid.x,
+                    request.grid.y, request.grid.z));
   }
   KS_TRY(const Kernel* kernel, request.module->Prepare(request.entry));
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ptx/ptx.h"
+#include "support/demangle.h"
 #include "vgpu/function_lowerer.h"
 #include "vgpu/handlers/handlers.h"
 #include "vgpu/op_facts.h"
@@ -64,8 +65,9 @@ Result<SharedLayout> LayOutShared(const Linker& linker, FunctionRef entry) {
       size += variable.Size() * std::max<uint64_t>(variable.count, 1);
     }
     if (size > kMaxSharedBytes) {
-      status = ErrorAt(ErrorKind::kInvalidInput, module, variable.where,
-                       fmt::format("kernel {} has too much shared memory", entry.function->name));
+      status = ErrorAt(
+          ErrorKind::kInvalidInput, module, variable.where,
+          fmt::format("kernel {} has too much shared memory", KernelName(entry.function->name)));
     }
   };
   for (const FunctionRef& ref : linker.FindReachable(entry).functions) {

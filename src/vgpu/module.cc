@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/demangle.h"
 #include "vgpu/linker.h"
 #include "vgpu/lower.h"
 
@@ -39,9 +40,9 @@ Result<EntryInfo> DescribeEntry(const Linker& linker, FunctionRef ref) {
     // Far beyond what any GPU takes; keeps hostile sizes out of the arithmetic.
     constexpr uint64_t kMostParameterBytes = 1 << 20;
     if (parameter.Size() > kMostParameterBytes || offset > kMostParameterBytes) {
-      return ErrorAt(
-          ErrorKind::kInvalidInput, *ref.module, parameter.where,
-          fmt::format("parameter {} of kernel {} is too large", parameter.name, info.name));
+      return ErrorAt(ErrorKind::kInvalidInput, *ref.module, parameter.where,
+                     fmt::format("parameter {} of kernel {} is too large", parameter.name,
+                                 KernelName(info.name)));
     }
     info.parameters.push_back({.name = parameter.name,
                                .offset = static_cast<uint32_t>(offset),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "support/demangle.h"
 #include "vgpu/heap.h"
 
 namespace kernelsmith::vgpu {
@@ -84,8 +85,8 @@ void Warp::Fail(FaultKind kind, int lane, uint64_t address, std::string what,
     return;
   }
   fault.message = fmt::format("{}{} in kernel {}, block ({},{},{}), thread ({},{},{})", fault.what,
-                              details, fault.kernel, fault.block.x, fault.block.y, fault.block.z,
-                              fault.thread.x, fault.thread.y, fault.thread.z);
+                              details, KernelName(fault.kernel), fault.block.x, fault.block.y,
+                              fault.block.z, fault.thread.x, fault.thread.y, fault.thread.z);
   if (!fault.instruction.empty()) fault.message += fmt::format(", at `{}`", fault.instruction);
   if (fault.ptx.line > 0) fault.message += fmt::format(", {}:{}", fault.ptx.file, fault.ptx.line);
   if (!fault.source.file.empty()) {

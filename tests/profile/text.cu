@@ -2,7 +2,7 @@
 // NVCC:
 // RUN: %kernelsmith profile --kernel half %x
 // OUT:
-// | _Z11half_a_warpPi  grid 2 x 1 x 1, block 32 x 1 x 1
+// | half_a_warp  grid 2 x 1 x 1, block 32 x 1 x 1
 // |   all 2 blocks watched; counts are exact
 // |   instructions  {{[0-9]+}} of warps, {{2[0-9.]+}} of 32 lanes active
 // | {{.*integer .* %.*}}
