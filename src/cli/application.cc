@@ -158,14 +158,16 @@ int RunApplication(const std::vector<std::string>& arguments, Session& session) 
                "Run blocks on all processors even where the order of atomics shows");
   AddCommands(app, session);
 
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  session.program = SplitProgramWords(app, session.program_commands, arguments, IsProgram);
+  const std::vector<std::string>& own = session.program.own;
+  std::vector<std::string> reversed(own.rbegin(), own.rend());
   try {
     app.parse(reversed);
   } catch (const CLI::Success& request) {  // --help, --help-all, --version
     app.exit(request, session.out, session.err);
     return kExitOk;
   } catch (const CLI::ParseError& error) {
-    return UsageError(session, app, error, arguments);
+    return UsageError(session, app, error, own);
   }
   ExportEngine(session);
   const Result<ExitCode> result = session.action();

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/model_options.h"
+#include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "llm/soft_verifier.h"
 #include "propose/llm_task.h"
@@ -20,7 +21,7 @@ struct Options {
   ModelFlags flags;
   std::string file;
   std::string task;
-  std::string direction;
+  DirectionChoice direction;
   double threshold = 0.5;
   bool no_reflection = false;
 };
@@ -35,8 +36,8 @@ Result<ExitCode> RunAskVerifier(Session& session, const Options& options) {
   const std::string task_name =
       options.task.empty() ? Environment("KERNELSMITH_TASK") : options.task;
   if (task_name.empty()) return InvalidInput("no task: give --task or set KERNELSMITH_TASK");
-  std::string direction =
-      options.direction.empty() ? Environment("KERNELSMITH_DIRECTION") : options.direction;
+  std::string direction = options.direction.given ? Name(*options.direction.given)
+                                                  : Environment("KERNELSMITH_DIRECTION");
   if (direction.empty()) direction = "forward";
   if (direction != "forward" && direction != "backward") {
     return InvalidInput(fmt::format("direction '{}': expected forward or backward", direction));
@@ -112,15 +113,15 @@ void AddAskVerifier(CLI::App& app, Session& session) {
       "the smallest of the three. It is an opinion, not a verdict. The first word is yes, no or\n"
       "none, so that models can be measured: kernelsmith mutants --outside\n"
       "'llm=kernelsmith ask-verifier --model SPEC'.\n"
+      "Without --task and --direction they are $KERNELSMITH_TASK and $KERNELSMITH_DIRECTION.\n"
       "Exit code: 0 yes, 1 no, 3 no judgement.\n" +
       KeysHelp());
   auto options = std::make_shared<Options>();
   options->flags.max_output_tokens = 4096;  // a judgement is short
   AddModelOptions(*command, options->flags)->required();
-  command->add_option("file", options->file, "The candidate (.cu)")->required();
-  command->add_option("--task", options->task, "What it claims to do ($KERNELSMITH_TASK)");
-  command->add_option("--direction", options->direction,
-                      "forward or backward ($KERNELSMITH_DIRECTION)");
+  AddCandidate(*command, options->file)->required();
+  AddTaskOption(*command, options->task);
+  AddDirection(*command, options->direction);
   command->add_option("--threshold", options->threshold, "Score from which the answer is yes")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

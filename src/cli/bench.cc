@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "measure/bench_campaign.h"
 #include "mutate/corpus.h"
@@ -23,7 +24,7 @@ struct Options {
   bool suite = false;
   std::string kernels = KS_PROJECT_DIR "/kernels";
   std::vector<std::string> only;
-  bool backward = false;
+  DirectionChoice direction;
   std::string dtype = "task";
   std::string gpu{DefaultGpuModel().key};
   uint64_t blocks = 48;
@@ -39,7 +40,7 @@ struct Options {
 Result<BenchOptions> OptionsOf(Session& session, const Options& options) {
   BenchOptions bench{.max_blocks = options.blocks};
   KS_TRY(bench.gpu, FindGpuModel(options.gpu));
-  bench.verify.direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+  bench.verify.direction = options.direction.value();
   bench.verify.dtype = options.dtype;
   bench.verify.seed = session.Seed();
   bench.verify.policy.no_libraries = options.no_libraries;
@@ -83,8 +84,10 @@ Result<std::vector<BenchItem>> ItemsOf(Session& session, const Options& options)
     const fs::path suite = DefaultTaskStoreOptions(session, false).suite;
     for (const mutate::CorpusKernel& kernel : kernels) {
       if (!Chosen(options, kernel.name)) continue;
+      if (options.direction.given && options.direction.backward() != kernel.backward) continue;
       const fs::path task = suite / (kernel.task + ".py");
       for (const std::string& dtype : kernel.dtypes) {
+        if (options.dtype != "task" && options.dtype != dtype) continue;
         items.push_back({.task = session.files.Exists(task) ? task.string() : kernel.task,
                          .candidate = kernel.path,
                          .name = kernel.name,
@@ -106,7 +109,7 @@ Result<std::vector<BenchItem>> ItemsOf(Session& session, const Options& options)
     items.push_back({.task = options.task,
                      .candidate = path,
                      .name = name,
-                     .backward = options.backward,
+                     .backward = options.direction.backward(),
                      .dtype = options.dtype});
   }
   if (items.empty()) return InvalidInput(fmt::format("no .cu files in {}", options.candidate));
@@ -210,21 +213,19 @@ void AddBench(CLI::App& app, Session& session) {
       "candidate that is not verified gets no time. A folder or the suite runs candidates as\n"
       "processes of their own and keeps answers in OUTPUT/results.jsonl: a run that was stopped\n"
       "(ctrl-C) goes on there; what changed (candidate, task file, options, program) is asked\n"
-      "again. Exit code: 0 all verified, 1 one refuted, 3 otherwise.");
+      "again. With --suite, --direction and --dtype choose among the bundled kernels.\n"
+      "Exit code: 0 all verified, 1 one refuted, 3 otherwise.");
   auto options = std::make_shared<Options>();
   command->add_option("TASK", options->first, "As --task has it; may be left out with that");
   command->add_option("CANDIDATE", options->second, "A .cu file, or a folder of them");
-  command->add_option(
-      "--task", options->task,
-      "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder");
+  AddTaskOption(*command, options->task);
   command->add_flag("--suite", options->suite, "The bundled kernels, each with its task");
   command->add_option("--kernels", options->kernels, "Folder of TASK/NAME.cu for --suite")
       ->capture_default_str();
   command->add_option("--only", options->only, "Only candidates with this in their name");
-  command->add_flag("--backward", options->backward, "The task's backward pass");
-  command->add_option("--dtype", options->dtype, "float32, float16, bfloat16, or the task's own")
-      ->capture_default_str();
-  command->add_option("--gpu", options->gpu, GpuModelKeys())->capture_default_str();
+  AddDirection(*command, options->direction);
+  AddDtype(*command, options->dtype);
+  AddGpu(*command, options->gpu);
   command->add_option("--blocks", options->blocks, "Blocks of a launch to watch; 0: all")
       ->capture_default_str();
   command->add_option("--inputs", options->inputs, "As verify has it: task or structured")

@@ -17,6 +17,22 @@ constexpr CommandEntry kCommands[] = {
 
 }  // namespace
 
+namespace {
+
+// An option that may be given several times takes one value each time: without this it would take
+// the operands behind it as well.
+void TakeOneValueEach(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() >= CLI::detail::expected_max_vector_size &&
+        !option->get_positional()) {
+      option->allow_extra_args(false);
+    }
+  }
+  for (CLI::App* inner : command.get_subcommands({})) TakeOneValueEach(*inner);
+}
+
+}  // namespace
+
 void AddCommands(CLI::App& app, Session& session) {
   for (const CommandEntry& entry : kCommands) {
     const size_t before = app.get_subcommands({}).size();
@@ -24,6 +40,7 @@ void AddCommands(CLI::App& app, Session& session) {
     const std::vector<CLI::App*> all = app.get_subcommands({});
     for (size_t i = before; i < all.size(); ++i) all[i]->group(entry.heading);
   }
+  TakeOneValueEach(app);
 }
 
 }  // namespace kernelsmith

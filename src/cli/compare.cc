@@ -3,6 +3,7 @@
 #include "verify/compare.h"
 
 #include "cli/commands.h"
+#include "cli/task_options.h"
 #include "cli/task_store.h"
 
 namespace kernelsmith {
@@ -15,15 +16,15 @@ struct Options {
   std::string function = "forward";
   std::string task;
   std::string dtype = "task";
-  bool backward = false;
+  DirectionChoice direction;
 };
 
 Result<ExitCode> RunCompare(Session& session, const Options& options) {
   if (!options.task.empty() && !options.arguments.empty()) {
     return InvalidInput("--task has the arguments: --arg can't be given as well");
   }
-  if (options.task.empty() && (options.backward || options.dtype != "task")) {
-    return InvalidInput("--backward and --dtype belong to --task");
+  if (options.task.empty() && (options.direction.given || options.dtype != "task")) {
+    return InvalidInput("--direction, --backward and --dtype belong to --task");
   }
   std::vector<CallArgument> arguments;
   for (const std::string& text : options.arguments) {
@@ -48,10 +49,8 @@ Result<ExitCode> RunCompare(Session& session, const Options& options) {
   } else {
     TaskStore store(DefaultTaskStoreOptions(session), session.files);
     KS_TRY(const Task task, store.Load(options.task));
-    KS_TRY(verdict,
-           CompareOnTask(options.old_candidate, options.new_candidate, task,
-                         options.backward ? TaskDirection::kBackward : TaskDirection::kForward,
-                         options.dtype, compare, tools, store));
+    KS_TRY(verdict, CompareOnTask(options.old_candidate, options.new_candidate, task,
+                                  options.direction.value(), options.dtype, compare, tools, store));
   }
   if (session.json) {
     session.PrintJson(ToJson(verdict));
@@ -78,11 +77,9 @@ void AddCompare(CLI::App& app, Session& session) {
   command->add_option("--arg", options->arguments,
                       "An argument of the function, in order: x=float32[32,256], eps=1e-5, k=4");
   command->add_option("--function", options->function, "What to call")->capture_default_str();
-  command->add_option("--task", options->task,
-                      "A task (as verify takes it) that gives the arguments, at all of its shapes");
-  command->add_flag("--backward", options->backward, "The task's backward pass");
-  command->add_option("--dtype", options->dtype, "Of the task: float32, float16, bfloat16, task")
-      ->capture_default_str();
+  AddTaskOption(*command, options->task);
+  AddDirection(*command, options->direction);
+  AddDtype(*command, options->dtype);
   command->callback([&session, options] {
     session.action = [&session, options] { return RunCompare(session, *options); };
   });

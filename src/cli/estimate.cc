@@ -56,7 +56,7 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
                        {"gpu", gpu->key},
                        {"task", task.name},
                        {"configuration", subject.call->configuration.name},
-                       {"direction", Name(options.measured.direction())},
+                       {"direction", Name(options.measured.direction.value())},
                        {"candidate", ToJson(estimate)},
                        {"eager", ToJson(eager)},
                        {"speedup", result.Speedup()},
@@ -94,12 +94,9 @@ void AddEstimate(CLI::App& app, Session& session) {
       "how\n"
       "far off it is.");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("task", options->task,
-                   "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder")
-      ->required();
-  command->add_option("candidate", options->candidate, "A .cu file")->required();
-  command->add_option("--gpu", options->gpu, GpuModelKeys())->capture_default_str();
+  AddTask(*command, options->task)->required();
+  AddCandidate(*command, options->candidate)->required();
+  AddGpu(*command, options->gpu);
   command->add_option("--blocks", options->blocks, "Blocks of a launch to watch; 0: all")
       ->capture_default_str();
   AddMeasuredOptions(

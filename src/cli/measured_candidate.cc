@@ -5,12 +5,9 @@
 namespace kernelsmith {
 
 void AddMeasuredOptions(CLI::App* command, MeasuredOptions& options, const std::string& run_all) {
-  command->add_flag("--backward", options.backward, "The task's backward pass");
-  command->add_option("--dtype", options.dtype, "float32, float16, bfloat16, or the task's own")
-      ->capture_default_str();
-  command->add_option("--group", options.group, "quick, hidden or timing: whose first shape")
-      ->capture_default_str();
-  command->add_option("--configuration", options.configuration, "The name of one shape");
+  AddDirection(*command, options.direction);
+  AddDtype(*command, options.dtype);
+  AddShape(*command, options.shape);
   command->add_flag("--run-all", options.all_blocks_run, run_all);
 }
 
@@ -24,10 +21,10 @@ Result<MeasuredCandidate> MakeMeasuredCandidate(Session& session, const std::str
   KS_TRY(result.task, store.Load(task));
   KS_TRY(result.plan, MakeMeasuredPlan(result.task,
                                        {.candidate = candidate,
-                                        .direction = options.direction(),
+                                        .direction = options.direction.value(),
                                         .dtype = options.dtype,
-                                        .group = options.group,
-                                        .configuration = options.configuration,
+                                        .group = options.shape.group,
+                                        .configuration = options.shape.configuration,
                                         .seed = session.Seed()},
                                        store, compiler, session.processes));
   return result;

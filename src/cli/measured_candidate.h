@@ -5,20 +5,16 @@
 #include <string>
 
 #include "cli/session.h"
+#include "cli/task_options.h"
 #include "measure/measured_plan.h"
 
 namespace kernelsmith {
 
 struct MeasuredOptions {
-  bool backward = false;
-  bool all_blocks_run = false;
+  DirectionChoice direction;
   std::string dtype = "task";
-  std::string group = "timing";
-  std::string configuration;
-
-  TaskDirection direction() const {
-    return backward ? TaskDirection::kBackward : TaskDirection::kForward;
-  }
+  ShapeChoice shape{.group = "timing"};
+  bool all_blocks_run = false;
 };
 
 // `run_all` says what --run-all is for.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "mutate/campaign.h"
 
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string kernels = KS_PROJECT_DIR "/kernels";
   std::vector<std::string> only;
+  DirectionChoice direction;
   size_t per_kernel = 16;
   std::vector<std::string> operators;
   std::string output;
@@ -45,6 +47,11 @@ Result<ExitCode> RunMutants(Session& session, const Options& options) {
       return std::none_of(options.only.begin(), options.only.end(), [&](const std::string& part) {
         return kernel.name.find(part) != std::string::npos;
       });
+    });
+  }
+  if (options.direction.given) {
+    std::erase_if(kernels, [&](const mutate::CorpusKernel& kernel) {
+      return kernel.backward != options.direction.backward();
     });
   }
   if (kernels.empty()) return InvalidInput(fmt::format("no kernels in {}", options.kernels));
@@ -110,6 +117,7 @@ void AddMutants(CLI::App& app, Session& session) {
   command->add_option("--kernels", options->kernels, "Folder of right kernels: TASK/NAME.cu")
       ->capture_default_str();
   command->add_option("--only", options->only, "Only kernels with this in their name");
+  AddDirection(*command, options->direction);
   command->add_option("--per-kernel", options->per_kernel, "Mutants of each kernel (0: all)")
       ->capture_default_str();
   command->add_option("--operators", options->operators, "Only these, with commas between")

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "propose/llm_proposer.h"
 #include "propose/llm_soft_stage.h"
@@ -25,7 +26,7 @@ struct Options {
   std::string task;
   std::string output;
   bool resume = false;
-  bool backward = false;
+  DirectionChoice direction;
   std::string dtype = "task";
   std::string gpu{DefaultGpuModel().key};
   std::string configuration;
@@ -39,17 +40,17 @@ struct Options {
   bool opinion = false;
   double opinion_threshold = SoftStageOptions().threshold;
   // Which of the above the command line names: a resumed run has its own.
-  std::vector<std::pair<const char*, CLI::Option*>> fixed;
+  std::vector<CLI::Option*> fixed;
 };
 
 Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
                                   const fs::path& output) {
   OptimizeOptions result;
   if (options.resume) {
-    for (const auto& [name, option] : options.fixed) {
+    for (const CLI::Option* option : options.fixed) {
       if (option->count() == 0) continue;
-      return InvalidInput(
-          fmt::format("{} can't be given with --resume: a run goes on as it began", name));
+      return InvalidInput(fmt::format("{} can't be given with --resume: a run goes on as it began",
+                                      option->get_name()));
     }
     if (session.seed_option) {
       return InvalidInput("--seed can't be given with --resume: a run goes on as it began");
@@ -57,8 +58,7 @@ Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
     KS_TRY(result, StoredOptions(output));
   } else {
     KS_TRY(result.request.gpu, FindGpuModel(options.gpu));
-    result.request.direction =
-        options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+    result.request.direction = options.direction.value();
     result.request.dtype = options.dtype;
     result.request.configuration = options.configuration;
     result.request.blocks = options.blocks;
@@ -339,10 +339,7 @@ void AddOptimize(CLI::App& app, Session& session) {
       "Exit code: 0 a verified candidate was handed over, 3 nothing could be verified, or the task "
       "can't be translated.");
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("task", options->task,
-                   "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder")
-      ->required();
+  AddTask(*command, options->task)->required();
   command
       ->add_option("--candidates", options->candidates,
                    "Candidates to try, those of earlier sessions included; 0: no limit")
@@ -356,27 +353,20 @@ void AddOptimize(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "Folder to write to [TASK_optimized]");
   command->add_flag("--resume", options->resume, "Go on with the run in --output");
-  const auto fixed = [&](const char* name, CLI::Option* option) {
-    options->fixed.emplace_back(name, option);
-    return option;
-  };
-  fixed("--backward",
-        command->add_flag("--backward", options->backward, "The task's backward pass"));
-  fixed("--dtype", command->add_option("--dtype", options->dtype,
-                                       "float32, float16, bfloat16, or the task's own"))
-      ->capture_default_str();
-  fixed("--gpu", command->add_option("--gpu", options->gpu, GpuModelKeys()))->capture_default_str();
-  fixed("--configuration", command->add_option("--configuration", options->configuration,
-                                               "The name of the shape whose time counts [the first "
-                                               "timed one]"));
-  fixed("--search", command->add_option("--search", options->search,
-                                        "evolution, or random schedules at the same budget"))
-      ->check(CLI::IsMember({"evolution", "random"}))
-      ->capture_default_str();
-  fixed("--start", command->add_option("--start", options->start,
-                                       "A .cu file to begin with beside the first translation"));
-  fixed("--blocks", command->add_option("--blocks", options->blocks, "Blocks of a launch to count"))
-      ->capture_default_str();
+  options->fixed = AddDirection(*command, options->direction);
+  options->fixed.insert(
+      options->fixed.end(),
+      {AddDtype(*command, options->dtype), AddGpu(*command, options->gpu),
+       AddConfiguration(*command, options->configuration),
+       command
+           ->add_option("--search", options->search,
+                        "evolution, or random schedules at the same budget")
+           ->check(CLI::IsMember({"evolution", "random"}))
+           ->capture_default_str(),
+       command->add_option("--start", options->start,
+                           "A .cu file to begin with beside the first translation"),
+       command->add_option("--blocks", options->blocks, "Blocks of a launch to count")
+           ->capture_default_str()});
   AddModelOptions(*command, options->model);
   command->add_flag("--opinion", options->opinion,
                     "Ask the model what it thinks of its own candidates before they are judged");

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "plan/plan_text.h"
 #include "plan/trace.h"
 #include "support/demangle.h"
+#include "tasks/configurations.h"
 #include "verify/arguments.h"
 
 namespace kernelsmith {
@@ -14,9 +16,9 @@ namespace {
 struct Options {
   std::string task;
   std::string candidate;
-  bool backward = false;
+  DirectionChoice direction;
   std::string dtype = "task";
-  std::string group = "quick";
+  ShapeChoice shape{.group = "quick"};
 };
 
 // For people: the text form with the candidate's lines in place of addresses, and kernels as their
@@ -54,20 +56,16 @@ Result<ExitCode> RunPlan(Session& session, const Options& options) {
   KS_TRY(const CompiledCandidate candidate, compiler.Compile(options.candidate, {}));
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   KS_TRY(const Task task, store.Load(options.task));
-  const TaskDirection direction =
-      options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
-  const TaskConfiguration* configuration = task.Find(direction, options.group);
-  if (configuration == nullptr) {
-    return InvalidInput(
-        fmt::format("task '{}' has no {} configuration", task.name, Name(direction)));
-  }
+  const TaskDirection direction = options.direction.value();
+  KS_TRY(const TaskConfiguration configuration,
+         FindConfiguration(task, direction, options.shape.group, options.shape.configuration));
   const TaskRequest request{
-      .direction = direction, .configuration = *configuration, .dtype = options.dtype};
+      .direction = direction, .configuration = configuration, .dtype = options.dtype};
   KS_TRY(const TaskGraph graph, store.Export(task, request));
   KS_TRY(const TaskCase sample, store.Evaluate(task, request, session.Seed()));
   KS_TRY(const CaseTensors values, ReadCase(sample));
   KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, values));
-  TraceOptions trace{.function = options.backward ? "backward" : "forward"};
+  TraceOptions trace{.function = Name(direction)};
   for (const TensorSpec& result : sample.results) {
     trace.results.push_back({.dtype = ParseDType(result.dtype).value_or(DType::kFloat32),
                              .shape = result.shape,
@@ -114,16 +112,11 @@ void AddPlan(CLI::App& app, Session& session) {
       "plan", "Show what a candidate's host code does: allocations, copies, launches");
   command->fallthrough();
   auto options = std::make_shared<Options>();
-  command
-      ->add_option("task", options->task,
-                   "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder")
-      ->required();
-  command->add_option("candidate", options->candidate, "A .cu file")->required();
-  command->add_flag("--backward", options->backward, "The task's backward pass");
-  command->add_option("--dtype", options->dtype, "float32, float16, bfloat16, or the task's own")
-      ->capture_default_str();
-  command->add_option("--group", options->group, "quick, hidden or timing: whose first shape")
-      ->capture_default_str();
+  AddTask(*command, options->task)->required();
+  AddCandidate(*command, options->candidate)->required();
+  AddDirection(*command, options->direction);
+  AddDtype(*command, options->dtype);
+  AddShape(*command, options->shape);
   command->callback([&session, options] {
     session.action = [&session, options] { return RunPlan(session, *options); };
   });

@@ -146,21 +146,16 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
   return profile.failure.empty() ? kExitOk : kExitRefuted;
 }
 
-Result<ExitCode> Profile(Session& session, const Options& options,
-                         const std::vector<std::string>& rest) {
-  if (rest.empty()) {
+Result<ExitCode> Profile(Session& session, const Options& options) {
+  const std::vector<std::string>& operands = session.program.operands;
+  if (operands.empty()) {
     return InvalidInput(
         "profile needs a program (kernelsmith profile ./a.out) or a task and a candidate");
   }
   KS_TRY(const GpuModel* gpu, FindGpuModel(options.gpu));
-  if (rest.size() >= 2 && rest[1].ends_with(".cu")) {
-    if (rest.size() > 2) {
-      return InvalidInput(
-          fmt::format("options of profile go before the task: '{}'", EscapeForTerminal(rest[2])));
-    }
-    return ProfileTask(session, options, *gpu, rest[0], rest[1]);
-  }
-  return ProfileProgram(session, options, *gpu, rest);
+  if (!session.program.candidate) return ProfileProgram(session, options, *gpu, operands);
+  KS_RETURN_IF_ERROR(CheckCandidateOperands(session));
+  return ProfileTask(session, options, *gpu, operands[0], operands[1]);
 }
 
 }  // namespace
@@ -169,8 +164,7 @@ void AddProfile(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "profile", "Count what the kernels of a program or of a task's candidate do");
   auto options = std::make_shared<Options>();
-  command->add_option("--gpu", options->gpu, "GPU whose caches and limits count: " + GpuModelKeys())
-      ->capture_default_str();
+  AddGpu(*command, options->gpu);
   command
       ->add_option("--blocks", options->blocks,
                    "Watch so many blocks of a larger grid and scale; 0: all, exactly")
@@ -186,24 +180,16 @@ void AddProfile(CLI::App& app, Session& session) {
   command->add_flag(
       "--watched-only", options->watched_only,
       "Of a program: do not run the blocks that are not watched. Its results are wrong");
-  command->add_flag("--json", session.json, "Report as one JSON document");
-  command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
-  command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");
-  command->add_option("--color", session.color, "When to use colours");
-  command->add_option("--seed", session.seed_option, "Of the choice of blocks");
   command->footer(
-      "kernelsmith profile [OPTIONS] ./program [ARGUMENTS]\n"
-      "kernelsmith profile [OPTIONS] TASK CANDIDATE.cu\n\n"
+      "kernelsmith profile [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+      "kernelsmith profile [OPTIONS] TASK CANDIDATE.cu [OPTIONS]\n\n"
       "The report goes to standard output, the program's own output to standard error. Counts are\n"
       "exact where all blocks were watched, else scaled from a sample, and the report says which;\n"
       "caches are a model. Registers and spills come from ptxas where it is found. The exit code\n"
       "is the program's own.");
-  command->prefix_command();
-  command->fallthrough(false);
-  command->callback([&session, command, options] {
-    session.action = [&session, options, rest = command->remaining()] {
-      return Profile(session, *options, rest);
-    };
+  session.program_commands["profile"] = ProgramForm::kProgramOrCandidate;
+  command->callback([&session, options] {
+    session.action = [&session, options] { return Profile(session, *options); };
   });
 }
 

@@ -82,6 +82,15 @@ void Prepend(const char* variable, const std::string& value) {
 
 }  // namespace
 
+Status CheckCandidateOperands(const Session& session) {
+  const std::vector<std::string>& operands = session.program.operands;
+  if (operands.size() <= 2) return {};
+  return InvalidInput(
+      fmt::format("'{}' is one operand too many behind a task and a candidate; a program with "
+                  "arguments comes behind --",
+                  EscapeForTerminal(operands[2])));
+}
+
 Result<std::string> PrepareProgram(Session& session, const std::string& name) {
   KS_TRY(const fs::path program, FindProgram(session.files, name));
   std::error_code ignored;

@@ -9,6 +9,9 @@
 
 namespace kernelsmith {
 
+// Of a command that was given a task and a candidate: an error if there is a third operand.
+Status CheckCandidateOperands(const Session& session);
+
 // Checks that the program can run with our library and sets this process's environment so that a
 // program started from now on finds it. The path to execute.
 Result<std::string> PrepareProgram(Session& session, const std::string& name);

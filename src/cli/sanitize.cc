@@ -184,24 +184,18 @@ Result<ExitCode> SanitizeProgram(Session& session, const SanitizeOptions& option
   return Conclude(session, options, std::move(findings), own);
 }
 
-Result<ExitCode> Sanitize(Session& session, const SanitizeOptions& options,
-                          const std::vector<std::string>& command) {
-  if (command.empty()) {
+Result<ExitCode> Sanitize(Session& session, const SanitizeOptions& options) {
+  const std::vector<std::string>& operands = session.program.operands;
+  if (operands.empty()) {
     return InvalidInput(
         "sanitize needs a program, e.g. kernelsmith sanitize ./a.out, or a task "
         "and a candidate");
   }
-  if (command.size() == 2 && command[1].ends_with(".cu")) {
-    std::error_code ignored;
-    const bool program =
-        ::access(command[0].c_str(), X_OK) == 0 && fs::is_regular_file(command[0], ignored);
-    if (!program) {
-      KS_TRY(std::vector<Finding> findings,
-             SanitizeCandidate(session, options, command[0], command[1]));
-      return Conclude(session, options, std::move(findings), kExitOk);
-    }
-  }
-  return SanitizeProgram(session, options, command);
+  if (!session.program.candidate) return SanitizeProgram(session, options, operands);
+  KS_RETURN_IF_ERROR(CheckCandidateOperands(session));
+  KS_TRY(std::vector<Finding> findings,
+         SanitizeCandidate(session, options, operands[0], operands[1]));
+  return Conclude(session, options, std::move(findings), kExitOk);
 }
 
 }  // namespace
@@ -212,8 +206,9 @@ void AddSanitize(CLI::App& app, Session& session) {
       "Run a CUDA program (built with nvcc -cudart shared), or the plans of a candidate (TASK "
       "CANDIDATE.cu), with everything checked");
   auto options = std::make_shared<SanitizeOptions>();
-  std::string names;
-  std::string footer = "Checks:\n";
+  std::string footer =
+      "kernelsmith sanitize [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+      "kernelsmith sanitize [OPTIONS] TASK CANDIDATE.cu [OPTIONS]\n\nChecks:\n";
   for (const checkers::Check& check : checkers::AllChecks()) {
     footer += fmt::format("  {:10} {}\n", check.name, check.what);
   }
@@ -231,29 +226,18 @@ void AddSanitize(CLI::App& app, Session& session) {
   command->add_option("--error-exitcode", options->error_exit_code,
                       "Exit code if there is an error (default 1)");
   command->add_option("--max-findings", options->max_findings, "Findings to show (default 100)");
-  command->add_option("--gpu", options->gpu,
-                      "GPU to pose as, the default first: " + GpuModelKeys());
+  AddGpu(*command, options->gpu);
   command->add_option("--watchdog", options->watchdog_seconds,
                       "Seconds after which a kernel that only spins is ended; 0: never");
   command->add_option("--timeout", options->timeout_seconds,
                       "Seconds after which the program is ended (exit code 124); default: never");
-  command->add_flag("--backward", options->backward, "Of a candidate: the task's backward pass");
-  command->add_option("--dtype", options->dtype,
-                      "Of a candidate: float32, float16, bfloat16, or the task's own");
-  command->add_option("--group", options->group,
-                      "Of a candidate: quick, hidden or timing shapes (default quick)");
-  command->add_flag("--json", session.json, "Report as one JSON document");
-  command->add_flag("-q,--quiet", session.quiet, "Taken as by every command; no effect here");
-  command->add_flag("-v,--verbose", session.verbose, "Taken as by every command; no effect here");
-  command->add_option("--color", session.color, "When to use colours");
-  command->add_option("--seed", session.seed_option, "Taken as by every command; no effect here");
+  AddDirection(*command, options->direction);
+  AddDtype(*command, options->dtype);
+  AddShape(*command, options->shape);
   command->footer(footer);
-  command->prefix_command();
-  command->fallthrough(false);
-  command->callback([&session, command, options] {
-    session.action = [&session, options, rest = command->remaining()] {
-      return Sanitize(session, *options, rest);
-    };
+  session.program_commands["sanitize"] = ProgramForm::kProgramOrCandidate;
+  command->callback([&session, options] {
+    session.action = [&session, options] { return Sanitize(session, *options); };
   });
 }
 

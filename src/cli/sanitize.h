@@ -7,6 +7,7 @@
 
 #include "checkers/finding.h"
 #include "cli/session.h"
+#include "cli/task_options.h"
 
 namespace kernelsmith {
 
@@ -20,10 +21,10 @@ struct SanitizeOptions {
   std::string gpu;
   std::optional<int> watchdog_seconds;
   std::optional<int> timeout_seconds;
-  // of a candidate
-  bool backward = false;
+  // Of a candidate.
+  DirectionChoice direction;
   std::string dtype = "task";
-  std::string group = "quick";
+  ShapeChoice shape{.group = "quick"};
 };
 
 // Runs the candidate's plans for all configurations of the group, checked. An error: there is no

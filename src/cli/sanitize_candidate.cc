@@ -40,18 +40,24 @@ class CandidateRun {
     CandidateCompiler compiler(session_.files, session_.processes, session_.tools);
     KS_TRY(candidate_, compiler.Compile(candidate_file, {}));
     KS_TRY(const Task task, store_.Load(task_name));
-    const TaskDirection direction =
-        options_.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+    const TaskDirection direction = options_.direction.value();
+    const ShapeChoice& shape = options_.shape;
     size_t configurations = 0;
     for (const TaskConfiguration& configuration : task.Configurations(direction)) {
-      if (configuration.group != options_.group) continue;
+      if (shape.configuration.empty() ? configuration.group != shape.group
+                                      : configuration.name != shape.configuration) {
+        continue;
+      }
       ++configurations;
       KS_RETURN_IF_ERROR(RunOne(
           task, {.direction = direction, .configuration = configuration, .dtype = options_.dtype}));
     }
     if (configurations == 0) {
-      return InvalidInput(fmt::format("task '{}' has no {} configuration of the group '{}'",
-                                      task.name, Name(direction), options_.group));
+      return InvalidInput(shape.configuration.empty()
+                              ? fmt::format("task '{}' has no {} configuration of the group '{}'",
+                                            task.name, Name(direction), shape.group)
+                              : fmt::format("task '{}' has no {} configuration '{}'", task.name,
+                                            Name(direction), shape.configuration));
     }
     return sink_.Findings();
   }
@@ -62,7 +68,7 @@ class CandidateRun {
     KS_TRY(const TaskCase sample, store_.Evaluate(task, request, session_.Seed()));
     KS_TRY(const CaseTensors values, ReadCase(sample));
     KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, values));
-    TraceOptions trace{.function = options_.backward ? "backward" : "forward"};
+    TraceOptions trace{.function = Name(options_.direction.value())};
     for (const TensorSpec& result : sample.results) {
       trace.results.push_back({.dtype = ParseDType(result.dtype).value_or(DType::kFloat32),
                                .shape = result.shape,

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 
+#include "cli/program_words.h"
 #include "support/clock.h"
 #include "support/exit_code.h"
 #include "support/file_system.h"
@@ -28,6 +29,11 @@ struct Session {
   std::optional<uint64_t> seed_option;
   std::string engine;  // of the virtual GPU; empty: as the environment says
   bool parallel_atomics = false;
+
+  // Of commands that run programs: which they are, and what the command line has for the one it
+  // names.
+  std::map<std::string, ProgramForm> program_commands;
+  ProgramWords program;
 
   // The outside world; tests put fakes here.
   std::ostream& out;

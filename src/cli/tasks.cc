@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "cli/tasks_check.h"
 #include "tasks/signature.h"
@@ -17,11 +18,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string from;
   std::vector<std::string> names;
-  std::string direction = "forward";
-  std::string group = "quick";
-  std::string dtype = "task";
-  std::string mode = "task";
-  int64_t work = 0;
+  CaseOptions which;
   double seconds = 60;
   double memory = 8;
   std::string file;
@@ -108,10 +105,9 @@ json ConfigurationJson(const TaskConfiguration& configuration) {
 Result<ExitCode> ShowTask(Session& session, const Options& options) {
   TaskStore store(StoreOptions(session, options, true), session.files);
   KS_TRY(const Task task, store.Load(Located(options, options.names.front())));
-  KS_TRY(TaskRequest request, MakeRequest(task, options.direction, options.group, options.dtype));
-  request.mode = options.mode;
-  if (options.work > 0) {
-    KS_TRY(request.configuration, store.Reduce(task, request, options.work));
+  KS_TRY(TaskRequest request, MakeRequest(task, options.which));
+  if (options.which.work > 0) {
+    KS_TRY(request.configuration, store.Reduce(task, request, options.which.work));
   }
   KS_TRY(const TaskGraph graph, store.Export(task, request));
   KS_TRY(const std::string text, session.files.Read(graph.file));
@@ -202,15 +198,11 @@ Result<ExitCode> NewTask(Session& session, const Options& options) {
 }
 
 void AddChoices(CLI::App& command, Options& options) {
-  command.add_option("--direction", options.direction, "forward or backward")
-      ->check(CLI::IsMember({"forward", "backward"}));
-  command.add_option("--shapes", options.group,
-                     "group (quick, hidden, timing, single, multi) or name of a configuration");
-  command.add_option("--dtype", options.dtype, "task: as the code makes them")
-      ->check(CLI::IsMember({"task", "float32", "float16", "bfloat16"}));
-  command.add_option("--mode", options.mode, "put the model into this mode")
-      ->check(CLI::IsMember({"task", "train", "eval"}));
-  command.add_option("--work", options.work,
+  AddDirection(command, options.which.direction);
+  AddShape(command, options.which.shape);
+  AddDtype(command, options.which.dtype);
+  AddMode(command, options.which.mode);
+  command.add_option("--work", options.which.work,
                      "reduce the shapes until the forward pass has at most this many operations");
   command.add_option("--seconds", options.seconds, "limit for each step of a task")
       ->check(CLI::Range(0.1, 86400.0));
@@ -255,8 +247,7 @@ void AddTasks(CLI::App& app, Session& session) {
         for (const fs::path& path : paths) names.push_back(path.string());
       }
       return CheckTasks(session, store, names,
-                        {options->direction, options->group, options->dtype, options->mode,
-                         options->work, options->names.empty()});
+                        {.which = options->which, .skip_missing = options->names.empty()});
     };
   });
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "tasks/configurations.h"
 #include "tasks/filter.h"
 #include "verify/tolerance.h"
 
@@ -71,15 +72,13 @@ struct Row {
 Result<Row> CheckOne(TaskStore& store, const std::string& name, const CheckOptions& options,
                      uint64_t seed) {
   KS_TRY(const Task task, store.Load(name));
-  const TaskDirection direction =
-      options.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
+  const TaskDirection direction = options.which.direction.value();
   if (options.skip_missing && std::find(task.directions.begin(), task.directions.end(),
                                         direction) == task.directions.end()) {
     return Row{.name = task.name, .state = "skipped"};
   }
-  KS_TRY(TaskRequest request, MakeRequest(task, options.direction, options.group, options.dtype));
-  request.mode = options.mode;
-  const int64_t work = options.work > 0 ? options.work : kFilterWork;
+  KS_TRY(TaskRequest request, MakeRequest(task, options.which));
+  const int64_t work = options.which.work > 0 ? options.which.work : kFilterWork;
   // At full size the algebra of a real network would take days.
   KS_TRY(request.configuration, store.Reduce(task, request, work));
   KS_TRY(const TaskGraph graph, store.Export(task, request));
@@ -180,23 +179,17 @@ const char* ErrorState(ErrorKind kind) {
 
 }  // namespace
 
-Result<TaskRequest> MakeRequest(const Task& task, const std::string& direction,
-                                const std::string& group, const std::string& dtype) {
-  TaskRequest request;
-  request.direction = direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
-  const auto& configurations = task.Configurations(request.direction);
+Result<TaskRequest> MakeRequest(const Task& task, const CaseOptions& options) {
+  TaskRequest request{.direction = options.direction.value(),
+                      .configuration = {},
+                      .dtype = options.dtype,
+                      .mode = options.mode};
   if (std::find(task.directions.begin(), task.directions.end(), request.direction) ==
       task.directions.end()) {
-    return InvalidInput(fmt::format("the task {} has no {}", task.name, direction));
+    return InvalidInput(fmt::format("the task {} has no {}", task.name, Name(request.direction)));
   }
-  if (configurations.empty()) {
-    return InvalidInput(fmt::format("the task {} has no configurations", task.name));
-  }
-  request.configuration = *task.Find(request.direction, group);
-  for (const TaskConfiguration& configuration : configurations) {
-    if (configuration.name == group) request.configuration = configuration;
-  }
-  request.dtype = dtype;
+  KS_TRY(request.configuration, FindConfiguration(task, request.direction, options.shape.group,
+                                                  options.shape.configuration));
   return request;
 }
 
@@ -226,7 +219,9 @@ Result<ExitCode> CheckTasks(Session& session, TaskStore& store,
     }
   }
   if (session.json) {
-    session.PrintJson({{"direction", options.direction}, {"counts", counts}, {"tasks", rows}});
+    session.PrintJson({{"direction", Name(options.which.direction.value())},
+                       {"counts", counts},
+                       {"tasks", rows}});
   } else if (names.size() > 1) {
     std::vector<std::string> parts;
     for (const auto& [state, count] : counts) parts.push_back(fmt::format("{} {}", count, state));

@@ -2,22 +2,26 @@
 #pragma once
 
 #include "cli/session.h"
+#include "cli/task_options.h"
 #include "tasks/task.h"
 
 namespace kernelsmith {
 
+// The case of a task that a command is about.
+struct CaseOptions {
+  DirectionChoice direction;
+  ShapeChoice shape{.group = "quick"};
+  std::string dtype = "task";
+  std::string mode = "task";
+  int64_t work = 0;  // operations that the forward pass has at most; 0: the shape as it is
+};
+
 struct CheckOptions {
-  std::string direction;
-  std::string group;
-  std::string dtype;
-  std::string mode;
-  int64_t work = 0;
+  CaseOptions which;
   bool skip_missing = false;  // leave out tasks without this direction, without a word
 };
 
-// The configuration of `group`, which may also be a configuration's name.
-Result<TaskRequest> MakeRequest(const Task& task, const std::string& direction,
-                                const std::string& group, const std::string& dtype);
+Result<TaskRequest> MakeRequest(const Task& task, const CaseOptions& options);
 
 Result<ExitCode> CheckTasks(Session& session, TaskStore& store,
                             const std::vector<std::string>& names, const CheckOptions& options);

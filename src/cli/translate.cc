@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/judge_tools.h"
+#include "cli/task_options.h"
 #include "cli/translate_model.h"
 #include "support/diagnostic.h"
 #include "verify/first_look.h"
@@ -25,11 +26,10 @@ struct Options {
   std::string schedule;
   std::string from;
   std::vector<std::string> only;
-  bool backward = false;
+  DirectionChoice direction;
   bool no_verify = false;
   bool suite = false;
   bool quick = false;
-  bool forward = false;
   bool genes = false;
   TranslateOptions translate;
   ModelTranslation by_model;
@@ -115,8 +115,7 @@ Result<ExitCode> RunOne(Session& session, const Options& options) {
   Command command(session, options);
   KS_RETURN_IF_ERROR(command.Start());
   KS_TRY(const Task task, command.store().Load(options.task));
-  const TaskDirection direction =
-      options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+  const TaskDirection direction = options.direction.value();
   if (std::find(task.directions.begin(), task.directions.end(), direction) ==
       task.directions.end()) {
     return InvalidInput(fmt::format("task {} has no {} pass", task.name, Name(direction)));
@@ -142,7 +141,8 @@ Result<ExitCode> RunOne(Session& session, const Options& options) {
   KS_TRY(const Command::Translated result, command.Translate(task, direction, file));
   const fs::path module = folder / "module.py";
   // With the other direction beside it the module has gradients.
-  const TaskDirection other = options.backward ? TaskDirection::kForward : TaskDirection::kBackward;
+  const TaskDirection other =
+      options.direction.backward() ? TaskDirection::kForward : TaskDirection::kBackward;
   std::optional<codegen::Model> partner;
   if (session.files.Exists(folder / (std::string(Name(other)) + ".cu"))) {
     TranslateOptions translate = options.translate;
@@ -150,9 +150,9 @@ Result<ExitCode> RunOne(Session& session, const Options& options) {
     KS_TRY(partner, ModelOf(command.store(), task, translate));
   }
   const codegen::Model* models[] = {&result.model, partner ? &*partner : nullptr};
-  KS_RETURN_IF_ERROR(session.files.Write(
-      module,
-      PythonModule(task, models[options.backward ? 1 : 0], models[options.backward ? 0 : 1])));
+  KS_RETURN_IF_ERROR(
+      session.files.Write(module, PythonModule(task, models[options.direction.backward() ? 1 : 0],
+                                               models[options.direction.backward() ? 0 : 1])));
   if (session.json) {
     nlohmann::json document = {{"task", task.name},
                                {"direction", Name(direction)},
@@ -200,8 +200,7 @@ Result<ExitCode> RunSuite(Session& session, const Options& options) {
     KS_RETURN_IF_ERROR(session.files.MakeDirectories(own));
     std::optional<codegen::Model> models[2];
     for (const TaskDirection direction : task->directions) {
-      if (options.backward && direction != TaskDirection::kBackward) continue;
-      if (options.forward && direction != TaskDirection::kForward) continue;
+      if (!options.direction.Covers(direction)) continue;
       if (task->Configurations(direction).empty()) continue;
       Count& count = counts[direction == TaskDirection::kBackward];
       ++count.all;
@@ -274,7 +273,7 @@ Result<ExitCode> RunTranslate(Session& session, const Options& options) {
     }
     ModelTranslation request = options.by_model;
     request.task = options.task;
-    request.direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+    request.direction = options.direction.value();
     request.dtype = options.translate.dtype;
     request.out = options.out;
     return TranslateByModel(session, request);
@@ -297,15 +296,10 @@ void AddTranslate(CLI::App& app, Session& session) {
       "With --model a language model writes the file (docs/agents.md); what is not verified is\n"
       "named forward.not_verified.cu.");
   auto options = std::make_shared<Options>();
-  command->add_option(
-      "task", options->task,
-      "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder");
-  command->add_flag("--backward", options->backward, "The task's backward pass");
-  command->add_flag("--forward", options->forward, "With --suite: no backward passes");
-  command
-      ->add_option("--dtype", options->translate.dtype,
-                   "float32, float16, bfloat16, or the task's own")
-      ->capture_default_str();
+  AddTask(*command, options->task);
+  AddDirection(*command, options->direction);
+  AddForward(*command, options->direction);
+  AddDtype(*command, options->translate.dtype);
   command->add_option("-o,--out", options->out,
                       "Folder to write to [TASK_cuda]; with --suite one folder a task in it");
   command->add_option("--schedule", options->schedule,

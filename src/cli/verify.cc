@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/judge_tools.h"
+#include "cli/task_options.h"
 #include "tasks/hash.h"
 #include "verify/corpus.h"
 #include "verify/replay.h"
@@ -22,7 +23,7 @@ struct Options {
   std::string corpus;
   std::string only;
   std::string report;
-  bool backward = false;
+  DirectionChoice direction;
   VerifyOptions verify;
 };
 
@@ -90,7 +91,7 @@ Result<ExitCode> RunVerify(Session& session, const Options& options) {
   KS_TRY(const Task task, tools.store().Load(options.task));
   KS_RETURN_IF_ERROR(tools.Start());
   VerifyOptions verify = options.verify;
-  verify.direction = options.backward ? TaskDirection::kBackward : TaskDirection::kForward;
+  verify.direction = options.direction.value();
   verify.seed = VerificationSeed(session);
   KS_TRY(const Verdict verdict, Verify(task, options.candidate, verify, tools.Verification()));
   return Print(session, verdict, options.report);
@@ -107,15 +108,10 @@ void AddVerify(CLI::App& app, Session& session) {
       "it\n"
       "has never seen. Exit code: 0 verified, 1 refuted, 3 inconclusive or unsupported.");
   auto options = std::make_shared<Options>();
-  command->add_option(
-      "task", options->task,
-      "A name of the suite, a model.py, a KernelBench file or a robust-kbench folder");
-  command->add_option("candidate", options->candidate, "A .cu file");
-  command->add_flag("--backward", options->backward, "The task's backward pass");
-  command
-      ->add_option("--dtype", options->verify.dtype,
-                   "float32, float16, bfloat16, or the task's own")
-      ->capture_default_str();
+  AddTask(*command, options->task);
+  AddCandidate(*command, options->candidate);
+  AddDirection(*command, options->direction);
+  AddDtype(*command, options->verify.dtype);
   command->add_option("--draws", options->verify.draws, "Data sets at the first shape")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

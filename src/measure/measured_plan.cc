@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "plan/trace.h"
 #include "support/rng.h"
+#include "tasks/configurations.h"
 #include "tensor/dtype.h"
 #include "verify/arguments.h"
 
@@ -51,24 +52,6 @@ Result<std::vector<PlanTensor>> ResultTensors(const TaskGraph& task) {
 
 }  // namespace
 
-Result<TaskConfiguration> FindConfiguration(const Task& task, const MeasuredPlanRequest& request) {
-  const std::vector<TaskConfiguration>& all = task.Configurations(request.direction);
-  if (request.configuration.empty()) {
-    if (const TaskConfiguration* found = task.Find(request.direction, request.group)) {
-      return *found;
-    }
-    return InvalidInput(
-        fmt::format("task '{}' has no {} configuration", task.name, Name(request.direction)));
-  }
-  std::string known;
-  for (const TaskConfiguration& each : all) {
-    if (each.name == request.configuration) return each;
-    known += (known.empty() ? "" : "; ") + each.name;
-  }
-  return InvalidInput(fmt::format("task '{}' has no configuration '{}'; it has {}", task.name,
-                                  request.configuration, known));
-}
-
 Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Task& task,
                                                       const TaskRequest& request,
                                                       const TaskGraph& graph, uint64_t seed) {
@@ -90,7 +73,8 @@ Result<std::shared_ptr<const MeasuredCall>> MakeMeasuredCall(const Task& task,
                                                              const MeasuredPlanRequest& request,
                                                              TaskStore& store) {
   auto call = std::make_shared<MeasuredCall>();
-  KS_TRY(call->configuration, FindConfiguration(task, request));
+  KS_TRY(call->configuration,
+         FindConfiguration(task, request.direction, request.group, request.configuration));
   const TaskRequest wanted{
       .direction = request.direction, .configuration = call->configuration, .dtype = request.dtype};
   KS_TRY(call->graph, store.Export(task, wanted));

@@ -37,10 +37,6 @@ struct MeasuredPlan {
   Plan plan;
 };
 
-// What Export says of the task's call, without a candidate. An error names configurations that
-// there are.
-Result<TaskConfiguration> FindConfiguration(const Task& task, const MeasuredPlanRequest& request);
-
 // Values for the tensors of a call: normally distributed floats. Times do not depend on them, so
 // that PyTorch need not compute anything at the shapes that are timed. Tensors of integers are
 // drawn by the task itself (they may be indices).

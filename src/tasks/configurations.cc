@@ -1,10 +1,11 @@
+#include "tasks/configurations.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "support/check.h"
 #include "tasks/json.h"
-#include "tasks/task.h"
 
 namespace kernelsmith {
 namespace {
@@ -129,6 +130,23 @@ const TaskConfiguration* Task::Find(TaskDirection direction, const std::string& 
     if (configuration.group == group) return &configuration;
   }
   return all.empty() ? nullptr : &all.front();
+}
+
+Result<TaskConfiguration> FindConfiguration(const Task& task, TaskDirection direction,
+                                            const std::string& group, const std::string& name) {
+  const TaskConfiguration* first = task.Find(direction, group);
+  if (first == nullptr) {
+    return InvalidInput(
+        fmt::format("task '{}' has no {} configuration", task.name, Name(direction)));
+  }
+  if (name.empty()) return *first;
+  std::string known;
+  for (const TaskConfiguration& each : task.Configurations(direction)) {
+    if (each.name == name) return each;
+    known += (known.empty() ? "" : "; ") + each.name;
+  }
+  return InvalidInput(
+      fmt::format("task '{}' has no configuration '{}'; it has {}", task.name, name, known));
 }
 
 }  // namespace kernelsmith
