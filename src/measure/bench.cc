@@ -153,6 +153,7 @@ std::optional<BenchResult> ParseBenchResult(const json& document) {
                        .kind = document.at("kind"),
                        .gpu = document.at("gpu"),
                        .seconds = document.at("seconds")};
+    for (std::string& word : result.remarks) word = CurrentWord(word);
     for (const json& each : document.at("shapes")) {
       BenchShape shape{.configuration = each.at("configuration"),
                        .problem = each.value("problem", "")};

@@ -80,6 +80,10 @@ TEST(Bench, ResultsSurviveAFile) {
   const auto again = ParseBenchResult(ToJson(result));
   ASSERT_TRUE(again);
   EXPECT_EQ(ToJson(*again), ToJson(result));
+  // A word of an older report.
+  nlohmann::json older = ToJson(result);
+  older["remarks"] = {"not_deterministic"};
+  EXPECT_EQ(ParseBenchResult(older)->remarks, std::vector<std::string>{"nondeterministic"});
   EXPECT_FALSE(ParseBenchResult({{"verdict", "verified"}}));
   EXPECT_FALSE(ParseBenchResult(nlohmann::json::array()));
 }
