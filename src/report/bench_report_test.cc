@@ -82,7 +82,7 @@ TEST(Bench, ResultsSurviveAFile) {
   EXPECT_EQ(ToJson(*again), ToJson(result));
   // A word of an older report.
   nlohmann::json older = ToJson(result);
-  older["remarks"] = {"not_deterministic"};
+  older["remarks"] = nlohmann::json::array({"not_deterministic"});
   EXPECT_EQ(ParseBenchResult(older)->remarks, std::vector<std::string>{"nondeterministic"});
   EXPECT_FALSE(ParseBenchResult({{"verdict", "verified"}}));
   EXPECT_FALSE(ParseBenchResult(nlohmann::json::array()));
