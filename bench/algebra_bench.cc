@@ -12,11 +12,11 @@
 #include <filesystem>
 
 #include "algebra/equivalence.h"
+#include "candidate/call.h"
 #include "compile/compile.h"
 #include "plan/trace.h"
 #include "support/rng.h"
 #include "tasks/task.h"
-#include "verify/arguments.h"
 
 namespace kernelsmith {
 namespace {
@@ -117,7 +117,7 @@ class Bench {
       equivalence.draws.push_back(
           {.inputs = FlattenTensors(arguments[i]), .values = &values[i].values, .seed = 1000 + i});
     }
-    KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
+    KS_TRY(const std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
     KS_TRY(const EquivalenceReport report, CompareWithGraph(equivalence, *device));
     Outcome outcome;
     outcome.verdict = report.verdict == Equality::kEqual       ? "equal"

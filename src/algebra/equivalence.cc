@@ -75,7 +75,7 @@ struct Element {
 
 class Comparer {
  public:
-  Comparer(const EquivalenceRequest& request, Device& device)
+  Comparer(const EquivalenceRequest& request, ObservableDevice& device)
       : request_(request), graph_(*request.graph), device_(device) {}
 
   Result<EquivalenceReport> Run() {
@@ -327,7 +327,7 @@ class Comparer {
 
   const EquivalenceRequest& request_;
   const Graph& graph_;
-  Device& device_;
+  ObservableDevice& device_;
   EquivalenceReport report_;
   std::vector<std::vector<Element>> elements_;
   uint32_t history_ = 0;
@@ -338,7 +338,8 @@ class Comparer {
 
 }  // namespace
 
-Result<EquivalenceReport> CompareWithGraph(const EquivalenceRequest& request, Device& device) {
+Result<EquivalenceReport> CompareWithGraph(const EquivalenceRequest& request,
+                                           ObservableDevice& device) {
   return Comparer(request, device).Run();
 }
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "device/device.h"
+#include "device/observable_device.h"
 #include "field/symbolic.h"
 #include "graph/graph.h"
 #include "tensor/tensor.h"
@@ -55,7 +55,7 @@ struct SymbolicRun {
 
 // An error: the plan can't be run at all (as Device::Run).
 Result<SymbolicRun> RunSymbolically(const SymbolicRunRequest& request, const Algebra& algebra,
-                                    Device& device);
+                                    ObservableDevice& device);
 
 // ---- comparison with a graph ----
 
@@ -125,6 +125,7 @@ struct EquivalenceReport {
   bool proved() const { return verdict == Equality::kEqual; }
 };
 
-Result<EquivalenceReport> CompareWithGraph(const EquivalenceRequest& request, Device& device);
+Result<EquivalenceReport> CompareWithGraph(const EquivalenceRequest& request,
+                                           ObservableDevice& device);
 
 }  // namespace kernelsmith

@@ -282,18 +282,17 @@ class SymbolicPlan final : public StepObserver {
 }  // namespace
 
 Result<SymbolicRun> RunSymbolically(const SymbolicRunRequest& request, const Algebra& algebra,
-                                    Device& device) {
+                                    ObservableDevice& device) {
   const auto start = std::chrono::steady_clock::now();
   const AlgebraScope scope(&algebra);
   SymbolicPlan plan(request, algebra);
-  KS_TRY(const RunOutcome outcome, device.Run({.plan = request.plan,
-                                               .ptx = request.ptx,
-                                               .ptx_name = request.ptx_name,
-                                               .inputs = request.inputs,
-                                               .poison_seed = request.poison_seed,
-                                               .observer = &plan.shadows(),
-                                               .steps = &plan,
-                                               .observe_preparation = true}));
+  KS_TRY(const WatchedRun outcome,
+         device.RunWatched({.plan = request.plan,
+                            .ptx = request.ptx,
+                            .ptx_name = request.ptx_name,
+                            .inputs = request.inputs,
+                            .poison_seed = request.poison_seed},
+                           {.observer = &plan.shadows(), .steps = &plan, .preparation = true}));
   SymbolicRun run{.failure = outcome.failure,
                   .unwritten = outcome.unwritten,
                   .notes = plan.shadows().notes(),

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/judge_tools.h"
 #include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "measure/bench_campaign.h"
@@ -53,20 +54,13 @@ Result<BenchOptions> OptionsOf(Session& session, const Options& options) {
 Result<std::vector<BenchResult>> BenchOne(Session& session, const Options& options) {
   KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
   KS_TRY(const BenchOptions bench, OptionsOf(session, options));
-  TaskStore store(DefaultTaskStoreOptions(session), session.files);
-  KS_TRY(const Task task, store.Load(options.task));
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
-  KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
-  const std::unique_ptr<Progress> progress = session.MakeProgress();
-  KS_TRY(BenchResult result, BenchCandidate(task, options.candidate, bench,
-                                            {.tasks = store,
-                                             .compiler = compiler,
-                                             .processes = session.processes,
-                                             .device = *device,
-                                             .files = session.files,
-                                             .clock = session.clock,
-                                             .progress = *progress},
-                                            session.tools));
+  JudgeTools tools(session);
+  KS_TRY(const Task task, tools.store().Load(options.task));
+  KS_RETURN_IF_ERROR(tools.Start());
+  KS_TRY(BenchResult result, BenchCandidate(task, tools.Open(options.candidate), bench,
+                                            {.verify = tools.Verification(),
+                                             .finder = session.tools,
+                                             .processes = session.processes}));
   return std::vector{std::move(result)};
 }
 

@@ -2,6 +2,7 @@
 // candidates compute the same?
 #include "verify/compare.h"
 
+#include "candidate/cuda_file.h"
 #include "cli/commands.h"
 #include "cli/task_options.h"
 #include "cli/task_store.h"
@@ -34,23 +35,22 @@ Result<ExitCode> RunCompare(Session& session, const Options& options) {
   KS_RETURN_IF_ERROR(session.files.Read(options.old_candidate));
   KS_RETURN_IF_ERROR(session.files.Read(options.new_candidate));
   CandidateCompiler compiler(session.files, session.processes, session.tools);
-  KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
+  KS_TRY(const std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
   CompareOptions compare;
   compare.function = options.function;
   compare.seed = session.Seed();
-  const CompareTools tools{.compiler = compiler,
-                           .processes = session.processes,
-                           .device = *device,
-                           .clock = session.clock};
+  const CandidateTools opener{.compiler = compiler, .processes = session.processes};
+  const std::shared_ptr<Candidate> old_candidate = OpenCandidate(options.old_candidate, opener);
+  const std::shared_ptr<Candidate> new_candidate = OpenCandidate(options.new_candidate, opener);
+  const CompareTools tools{.device = *device, .clock = session.clock};
   Verdict verdict;
   if (options.task.empty()) {
-    KS_TRY(verdict, CompareCandidates(options.old_candidate, options.new_candidate, arguments,
-                                      compare, tools));
+    KS_TRY(verdict, CompareCandidates(*old_candidate, *new_candidate, arguments, compare, tools));
   } else {
     TaskStore store(DefaultTaskStoreOptions(session), session.files);
     KS_TRY(const Task task, store.Load(options.task));
-    KS_TRY(verdict, CompareOnTask(options.old_candidate, options.new_candidate, task,
-                                  options.direction.value(), options.dtype, compare, tools, store));
+    KS_TRY(verdict, CompareOnTask(*old_candidate, *new_candidate, task, options.direction.value(),
+                                  options.dtype, compare, tools, store));
   }
   if (session.json) {
     session.PrintJson(ToJson(verdict));

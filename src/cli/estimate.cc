@@ -41,10 +41,10 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
   KS_TRY(const MeasuredCandidate measured,
          MakeMeasuredCandidate(session, options.task, options.candidate, options.measured));
   const Task& task = measured.task;
-  const MeasuredPlan& subject = measured.plan;
-  KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
+  const MeasuredPlan& plan = measured.plan;
+  KS_TRY(const std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
   KS_TRY(const CandidateEstimate result,
-         EstimateCandidate(subject, *device, session.tools, session.processes,
+         EstimateCandidate(plan, *device, session.tools, session.processes,
                            {.gpu = gpu,
                             .max_blocks = options.blocks,
                             .seed = session.Seed(),
@@ -55,7 +55,7 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
     session.PrintJson({{"kind", "estimated"},
                        {"gpu", gpu->key},
                        {"task", task.name},
-                       {"configuration", subject.call->configuration.name},
+                       {"configuration", plan.measured->configuration.name},
                        {"direction", Name(options.measured.direction.value())},
                        {"candidate", ToJson(estimate)},
                        {"eager", ToJson(eager)},
@@ -64,7 +64,7 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
     return kExitOk;
   }
   session.out << fmt::format("{} with {}, {}: estimated, no GPU was used\n", task.name,
-                             subject.call->configuration.name, gpu->name);
+                             plan.measured->configuration.name, gpu->name);
   session.out << fmt::format(
       "  candidate      {:>10}  {} on the device in {} steps, the rest is "
       "calls and launches\n",

@@ -15,8 +15,6 @@ Status JudgeTools::Start() {
 
 VerifyTools JudgeTools::Verification() {
   return {.tasks = store_,
-          .compiler = compiler_,
-          .processes = session_.processes,
           .device = *device_,
           .files = session_.files,
           .clock = session_.clock,

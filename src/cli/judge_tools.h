@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "candidate/cuda_file.h"
 #include "cli/session.h"
 #include "cli/task_store.h"
 #include "verify/verify.h"
@@ -17,13 +18,17 @@ class JudgeTools {
   Status Start();
   TaskStore& store() { return store_; }
   VerifyTools Verification();
+  CandidateTools opener() { return {.compiler = compiler_, .processes = session_.processes}; }
+  std::shared_ptr<Candidate> Open(const std::filesystem::path& candidate) {
+    return OpenCandidate(candidate, opener());
+  }
 
  private:
   Session& session_;
   TaskStore store_;
   CandidateCompiler compiler_;
   std::unique_ptr<Progress> progress_;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<ObservableDevice> device_;
 };
 
 }  // namespace kernelsmith

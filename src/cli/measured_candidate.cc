@@ -1,5 +1,6 @@
 #include "cli/measured_candidate.h"
 
+#include "candidate/cuda_file.h"
 #include "cli/task_store.h"
 
 namespace kernelsmith {
@@ -16,17 +17,21 @@ Result<MeasuredCandidate> MakeMeasuredCandidate(Session& session, const std::str
                                                 const MeasuredOptions& options) {
   KS_RETURN_IF_ERROR(session.files.Read(candidate));
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
   MeasuredCandidate result;
   KS_TRY(result.task, store.Load(task));
-  KS_TRY(result.plan, MakeMeasuredPlan(result.task,
-                                       {.candidate = candidate,
-                                        .direction = options.direction.value(),
-                                        .dtype = options.dtype,
-                                        .group = options.shape.group,
-                                        .configuration = options.shape.configuration,
-                                        .seed = session.Seed()},
-                                       store, compiler, session.processes));
+  KS_TRY(std::shared_ptr<const MeasuredCall> call,
+         MakeMeasuredCall(result.task,
+                          {.direction = options.direction.value(),
+                           .dtype = options.dtype,
+                           .group = options.shape.group,
+                           .configuration = options.shape.configuration,
+                           .seed = session.Seed()},
+                          store));
+  result.compiler =
+      std::make_unique<CandidateCompiler>(session.files, session.processes, session.tools);
+  KS_TRY(result.plan, MakeMeasuredPlan(OpenCandidate(candidate, {.compiler = *result.compiler,
+                                                                 .processes = session.processes}),
+                                       std::move(call)));
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 
 #include "cli/session.h"
@@ -22,6 +23,7 @@ void AddMeasuredOptions(CLI::App* command, MeasuredOptions& options, const std::
 
 struct MeasuredCandidate {
   Task task;
+  std::unique_ptr<CandidateCompiler> compiler;  // the plan's candidate needs it
   MeasuredPlan plan;
 };
 Result<MeasuredCandidate> MakeMeasuredCandidate(Session& session, const std::string& task,

@@ -94,8 +94,8 @@ class Watcher {
   Watcher(Session& session, const OptimizeOptions& options, const Optimization& optimization)
       : session_(session),
         progress_(session.MakeProgress()),
-        eager_(optimization.subject().eager.seconds) {
-    progress_->Begin(fmt::format("optimize {}", optimization.subject().task.name),
+        eager_(optimization.target().eager.seconds) {
+    progress_->Begin(fmt::format("optimize {}", optimization.target().task.name),
                      static_cast<uint64_t>(options.budget.candidates));
     for (const ArchivedCandidate& each : optimization.earlier()) Note(each);
     Show("");
@@ -145,8 +145,8 @@ struct Written {
 
 Result<Written> WriteFiles(Session& session, TaskStore& store, const OptimizeOptions& options,
                            const Optimization& optimization, const OptimizeResult& result) {
-  const OptimizeSubject& subject = optimization.subject();
-  const bool backward = subject.request.direction == TaskDirection::kBackward;
+  const OptimizeTarget& target = optimization.target();
+  const bool backward = target.request.direction == TaskDirection::kBackward;
   Written written{.best = options.output / (backward ? "backward.cu" : "forward.cu"),
                   .first = options.output / (backward ? "first_backward.cu" : "first_forward.cu"),
                   .module = options.output / "module.py",
@@ -154,8 +154,8 @@ Result<Written> WriteFiles(Session& session, TaskStore& store, const OptimizeOpt
                   .report = options.output / "report.html"};
   KS_RETURN_IF_ERROR(session.files.Write(written.best, result.best.source));
   KS_RETURN_IF_ERROR(session.files.Write(written.first, result.first.source));
-  KS_RETURN_IF_ERROR(session.files.Write(written.json, ToJson(result, subject).dump(1)));
-  KS_RETURN_IF_ERROR(session.files.Write(written.report, OptimizeHtml(PageOf(result, subject))));
+  KS_RETURN_IF_ERROR(session.files.Write(written.json, ToJson(result, target).dump(1)));
+  KS_RETURN_IF_ERROR(session.files.Write(written.report, OptimizeHtml(PageOf(result, target))));
   if (optimization.model() == nullptr) {
     written.module.clear();
     return written;
@@ -165,12 +165,12 @@ Result<Written> WriteFiles(Session& session, TaskStore& store, const OptimizeOpt
   std::optional<codegen::Model> partner;
   if (session.files.Exists(options.output / (std::string(Name(other)) + ".cu"))) {
     KS_TRY(partner,
-           ModelOf(store, subject.task, {.direction = other, .dtype = subject.request.dtype}));
+           ModelOf(store, target.task, {.direction = other, .dtype = target.request.dtype}));
   }
   const codegen::Model* models[] = {optimization.model(), partner ? &*partner : nullptr};
   KS_RETURN_IF_ERROR(session.files.Write(
       written.module,
-      PythonModule(subject.task, models[backward ? 1 : 0], models[backward ? 0 : 1])));
+      PythonModule(target.task, models[backward ? 1 : 0], models[backward ? 0 : 1])));
   return written;
 }
 
@@ -182,16 +182,16 @@ std::string EndedBy(const std::string& why) {
   return why;
 }
 
-void Print(Session& session, const OptimizeOptions& options, const OptimizeSubject& subject,
+void Print(Session& session, const OptimizeOptions& options, const OptimizeTarget& target,
            const OptimizeResult& result, const Written& written) {
   const EvolutionReport& report = result.report;
   const double first = result.first_seconds();
   const double best = result.best_seconds();
-  const double eager = subject.eager.seconds;
+  const double eager = target.eager.seconds;
   std::ostream& out = session.out;
-  out << fmt::format("{} ({}, {}) with {}, {}: estimated, no GPU was used\n", subject.task.name,
-                     Name(subject.request.direction), subject.request.dtype,
-                     subject.timed->configuration.name, subject.request.gpu->name);
+  out << fmt::format("{} ({}, {}) with {}, {}: estimated, no GPU was used\n", target.task.name,
+                     Name(target.request.direction), target.request.dtype,
+                     target.timed->configuration.name, target.request.gpu->name);
   out << fmt::format("  best           {:>10}  candidate {}, {}\n", FormatSeconds(best),
                      result.best.number.value_or(-1),
                      result.confirmed
@@ -201,12 +201,12 @@ void Print(Session& session, const OptimizeOptions& options, const OptimizeSubje
   out << fmt::format("  first version  {:>10}  {:.2f} times as long\n", FormatSeconds(first),
                      first / best);
   out << fmt::format("  PyTorch eager  {:>10}  {:.2f} times as long, {} operators{}\n",
-                     FormatSeconds(eager), eager / best, subject.eager.steps.size(),
-                     subject.eager.LaunchBound() ? ", mostly launches" : "");
+                     FormatSeconds(eager), eager / best, target.eager.steps.size(),
+                     target.eager.LaunchBound() ? ", mostly launches" : "");
   out << fmt::format(
       "  floor          {:>10}  {:.4g} MB and {:.4g} Gflop that every "
       "implementation needs, without launches\n",
-      FormatSeconds(subject.floor_seconds), subject.floor.bytes / 1e6, subject.floor.flops / 1e9);
+      FormatSeconds(target.floor_seconds), target.floor.bytes / 1e6, target.floor.flops / 1e9);
   out << "why:\n";
   for (const std::string& reason : result.why.reasons) {
     out << "  " << EscapeForTerminal(reason) << "\n";
@@ -235,7 +235,7 @@ void Print(Session& session, const OptimizeOptions& options, const OptimizeSubje
   out << fmt::format("{}\n", written.report.string());
   if (report.ended_by == "stopped") {
     out << fmt::format("go on with: kernelsmith optimize {} --output {} --resume\n",
-                       subject.task.name, options.output.string());
+                       target.task.name, options.output.string());
   }
 }
 
@@ -298,13 +298,13 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
   KS_TRY(const OptimizeResult result, std::move(ran));
   KS_TRY(const Written written, WriteFiles(session, store, optimize, *optimization, result));
   if (session.json) {
-    nlohmann::json document = ToJson(result, optimization->subject());
+    nlohmann::json document = ToJson(result, optimization->target());
     document["file"] = written.best.string();
     if (!written.module.empty()) document["module"] = written.module.string();
     document["report"] = written.report.string();
     session.PrintJson(document);
   } else {
-    Print(session, optimize, optimization->subject(), result, written);
+    Print(session, optimize, optimization->target(), result, written);
     if (by_model.proposer) {
       const std::string answers = by_model.proposer->answers().Text();
       session.out << fmt::format(

@@ -1,14 +1,13 @@
 // `kernelsmith plan TASK CANDIDATE`: what the candidate's host code asks of the GPU.
 #include <fmt/format.h>
 
+#include "candidate/cuda_file.h"
 #include "cli/commands.h"
 #include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "plan/plan_text.h"
-#include "plan/trace.h"
 #include "support/demangle.h"
 #include "tasks/configurations.h"
-#include "verify/arguments.h"
 
 namespace kernelsmith {
 namespace {
@@ -53,7 +52,9 @@ std::string ForPeople(const std::string& text, const CompiledCandidate& candidat
 Result<ExitCode> RunPlan(Session& session, const Options& options) {
   KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
   CandidateCompiler compiler(session.files, session.processes, session.tools);
-  KS_TRY(const CompiledCandidate candidate, compiler.Compile(options.candidate, {}));
+  const std::shared_ptr<Candidate> candidate =
+      OpenCandidate(options.candidate, {.compiler = compiler, .processes = session.processes});
+  KS_RETURN_IF_ERROR(candidate->CompileOrFail());
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   KS_TRY(const Task task, store.Load(options.task));
   const TaskDirection direction = options.direction.value();
@@ -64,45 +65,42 @@ Result<ExitCode> RunPlan(Session& session, const Options& options) {
   KS_TRY(const TaskGraph graph, store.Export(task, request));
   KS_TRY(const TaskCase sample, store.Evaluate(task, request, session.Seed()));
   KS_TRY(const CaseTensors values, ReadCase(sample));
-  KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, values));
-  TraceOptions trace{.function = Name(direction)};
-  for (const TensorSpec& result : sample.results) {
-    trace.results.push_back({.dtype = ParseDType(result.dtype).value_or(DType::kFloat32),
-                             .shape = result.shape,
-                             .strides = result.strides});
-  }
-  KS_TRY(const TraceOutcome outcome, Trace(candidate, arguments, trace, session.processes));
-  const std::string text = outcome.plan ? FormatPlan(*outcome.plan) : "";
+  KS_TRY(const Graph operators, ReadGraph(graph.file));
+  KS_TRY(const CandidateCall call, MakeCall(direction, graph, operators, values));
+  KS_TRY(const std::shared_ptr<const TracedCall> traced, candidate->Trace(call));
+  const CompiledCandidate& compiled = candidate->compiled();
+  const std::string text = traced->plan ? FormatPlan(*traced->plan) : "";
+  std::vector<CandidateProblem> problems = traced->problems;
+  if (traced->cleared_launch) problems.push_back(*traced->cleared_launch);
   if (session.json) {
     nlohmann::json findings = nlohmann::json::array();
-    for (const HostFinding& finding : outcome.findings) {
-      findings.push_back({{"kind", Name(finding.kind)},
-                          {"message", finding.message},
-                          {"file", finding.where.file},
-                          {"line", finding.where.line}});
+    for (const CandidateProblem& problem : problems) {
+      findings.push_back({{"kind", Name(problem.kind)},
+                          {"message", problem.message},
+                          {"file", problem.where.file},
+                          {"line", problem.where.line}});
     }
-    session.PrintJson({{"plan", outcome.plan ? nlohmann::json(text) : nlohmann::json()},
+    session.PrintJson({{"plan", traced->plan ? nlohmann::json(text) : nlohmann::json()},
                        {"findings", std::move(findings)},
-                       {"kernels", candidate.ptx_path.string()},
-                       {"compile_cached", candidate.cached},
-                       {"compile_ms", candidate.duration.count() / 1e6},
-                       {"trace_ms", outcome.duration.count() / 1e6}});
+                       {"kernels", compiled.ptx_path.string()},
+                       {"compile_cached", compiled.cached},
+                       {"compile_ms", compiled.duration.count() / 1e6},
+                       {"trace_ms", traced->duration.count() / 1e6}});
   } else {
-    if (outcome.plan) {
-      session.out << ForPeople(text, candidate, *outcome.plan, session.processes);
+    if (traced->plan) {
+      session.out << ForPeople(text, compiled, *traced->plan, session.processes);
     }
-    for (const HostFinding& finding : outcome.findings) {
+    for (const CandidateProblem& problem : problems) {
       const Diagnostic diagnostic{
-          .severity = Refutes(finding.kind) ? Severity::kError : Severity::kWarning,
-          .where = finding.where,
-          .message = fmt::format("{}: {}", Name(finding.kind), finding.message),
-          .source_line = std::string(LineOf(candidate.text, finding.where.line))};
+          .severity =
+              problem.verdict == VerdictKind::kRefuted ? Severity::kError : Severity::kWarning,
+          .where = problem.where,
+          .message = fmt::format("{}: {}", Name(problem.kind), problem.message),
+          .source_line = std::string(LineOf(compiled.text, problem.where.line))};
       session.err << FormatDiagnostic(diagnostic, session.ColorErr());
     }
   }
-  if (outcome.plan) return kExitOk;
-  return !outcome.findings.empty() && Refutes(outcome.findings.front().kind) ? kExitRefuted
-                                                                             : kExitInconclusive;
+  return traced->plan ? kExitOk : ExitCodeOf(problems.front().verdict);
 }
 
 }  // namespace

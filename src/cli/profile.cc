@@ -121,10 +121,10 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
                              const std::string& task_name, const std::string& candidate) {
   KS_TRY(const MeasuredCandidate measured,
          MakeMeasuredCandidate(session, task_name, candidate, options.measured));
-  const MeasuredPlan& subject = measured.plan;
-  KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice());
+  const MeasuredPlan& plan = measured.plan;
+  KS_TRY(const std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
   KS_TRY(const PlanProfile profile,
-         ProfilePlan(subject, *device, session.tools, session.processes,
+         ProfilePlan(plan, *device, session.tools, session.processes,
                      {.gpu = &gpu,
                       .max_blocks = options.blocks,
                       .max_instructions = options.blocks == 0 ? 0 : uint64_t{20'000'000},
@@ -135,10 +135,10 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
     nlohmann::json json = ToJson(profile);
     json["gpu"] = gpu.key;
     json["task"] = measured.task.name;
-    json["configuration"] = subject.call->configuration.name;
+    json["configuration"] = plan.measured->configuration.name;
     shown = json.dump(2) + "\n";
   } else {
-    shown = fmt::format("{} with {}, {}\n", measured.task.name, subject.call->configuration.name,
+    shown = fmt::format("{} with {}, {}\n", measured.task.name, plan.measured->configuration.name,
                         gpu.name) +
             ToText(profile);
   }

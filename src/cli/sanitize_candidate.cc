@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <map>
 
+#include "candidate/cuda_file.h"
 #include "checkers/determinism.h"
 #include "checkers/suite.h"
 #include "cli/sanitize.h"
 #include "cli/task_store.h"
 #include "device/plan_checks.h"
-#include "plan/trace.h"
-#include "verify/arguments.h"
 
 namespace kernelsmith {
 namespace {
@@ -38,7 +37,9 @@ class CandidateRun {
                                              const std::string& candidate_file) {
     KS_RETURN_IF_ERROR(session_.files.Read(candidate_file));
     CandidateCompiler compiler(session_.files, session_.processes, session_.tools);
-    KS_TRY(candidate_, compiler.Compile(candidate_file, {}));
+    candidate_ =
+        OpenCandidate(candidate_file, {.compiler = compiler, .processes = session_.processes});
+    KS_RETURN_IF_ERROR(candidate_->CompileOrFail());
     KS_TRY(const Task task, store_.Load(task_name));
     const TaskDirection direction = options_.direction.value();
     const ShapeChoice& shape = options_.shape;
@@ -67,20 +68,14 @@ class CandidateRun {
     KS_TRY(const TaskGraph graph, store_.Export(task, request));
     KS_TRY(const TaskCase sample, store_.Evaluate(task, request, session_.Seed()));
     KS_TRY(const CaseTensors values, ReadCase(sample));
-    KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, values));
-    TraceOptions trace{.function = Name(options_.direction.value())};
-    for (const TensorSpec& result : sample.results) {
-      trace.results.push_back({.dtype = ParseDType(result.dtype).value_or(DType::kFloat32),
-                               .shape = result.shape,
-                               .strides = result.strides});
+    KS_TRY(const Graph operators, ReadGraph(graph.file));
+    KS_TRY(const CandidateCall call, MakeCall(request.direction, graph, operators, values));
+    KS_TRY(const std::shared_ptr<const TracedCall> traced, candidate_->Trace(call));
+    if (!traced->plan) {
+      return Unsupported(
+          fmt::format("{}: {}", request.configuration.name, traced->problems.front().message));
     }
-    KS_TRY(const TraceOutcome traced, Trace(candidate_, arguments, trace, session_.processes));
-    if (!traced.plan) {
-      const std::string why =
-          traced.findings.empty() ? "the host code has no plan" : traced.findings.front().message;
-      return Unsupported(fmt::format("{}: {}", request.configuration.name, why));
-    }
-    return RunPlan(*traced.plan, graph, FlattenTensors(arguments));
+    return RunPlan(*traced->plan, graph, FlattenTensors(call.arguments));
   }
 
   Status RunPlan(const Plan& plan, const TaskGraph& graph,
@@ -90,18 +85,18 @@ class CandidateRun {
     if (options_.watchdog_seconds) {
       device_options.gpu.watchdog = std::chrono::seconds(*options_.watchdog_seconds);
     }
-    KS_TRY(const std::unique_ptr<Device> device, MakeVirtualDevice(std::move(device_options)));
+    KS_TRY(const std::unique_ptr<ObservableDevice> device,
+           MakeVirtualDevice(std::move(device_options)));
     checkers::CheckerList list(sink_);
     checkers::OrderChecker* const orders =
-        checkers::AddCheckers(list, checks_, sink_, *device->gpu(), checkers::Checked::kPlan);
+        checkers::AddCheckers(list, checks_, sink_, device->gpu(), checkers::Checked::kPlan);
     RunRequest request{.plan = &plan,
-                       .ptx = candidate_.ptx,
-                       .ptx_name = candidate_.ptx_path.string(),
-                       .inputs = inputs,
-                       .observer = &list,
-                       .observe_preparation = true};
+                       .ptx = candidate_->compiled().ptx,
+                       .ptx_name = candidate_->compiled().ptx_path.string(),
+                       .inputs = inputs};
+    Watch watch{.observer = &list, .preparation = true};
     if (orders != nullptr) {
-      request.launch = [orders](vgpu::VirtualGpu& gpu, const vgpu::LaunchRequest& launch) {
+      watch.launch = [orders](vgpu::VirtualGpu& gpu, const vgpu::LaunchRequest& launch) {
         return checkers::LaunchInSeveralOrders(
             gpu, launch,
             [&](checkers::Finding finding, const std::vector<checkers::MemoryRange>& where) {
@@ -110,7 +105,7 @@ class CandidateRun {
       };
     }
     const std::map<uint64_t, SourceLocation> sites = SitesOf(plan);
-    PlanChecks steps(plan, list, *device->gpu(),
+    PlanChecks steps(plan, list, device->gpu(),
                      {.place =
                           [&](const PlanStep& step) {
                             const auto it = sites.find(step.site);
@@ -119,8 +114,8 @@ class CandidateRun {
                             return place;
                           },
                       .may_write = MayWrite(graph, inputs)});
-    request.steps = &steps;
-    KS_TRY(const RunOutcome outcome, device->Run(request));
+    watch.steps = &steps;
+    KS_TRY(const WatchedRun outcome, device->RunWatched(request, watch));
     list.Finish();
     if (outcome.failure && !sink_.HasErrors()) {
       sink_.Add({.kind = FindingKind::kLaunchError,
@@ -137,7 +132,8 @@ class CandidateRun {
         if (step.site != 0) sites.push_back(step.site);
       }
     }
-    const std::vector<SourceLocation> places = ResolveSites(candidate_, sites, session_.processes);
+    const std::vector<SourceLocation> places =
+        ResolveSites(candidate_->compiled(), sites, session_.processes);
     std::map<uint64_t, SourceLocation> found;
     for (size_t i = 0; i < sites.size() && i < places.size(); ++i) {
       if (places[i].line > 0) found[sites[i]] = places[i];
@@ -149,7 +145,7 @@ class CandidateRun {
   const SanitizeOptions& options_;
   std::vector<std::string> checks_;
   TaskStore store_;
-  CompiledCandidate candidate_;
+  std::shared_ptr<Candidate> candidate_;
   checkers::FindingSink sink_;
 };
 

@@ -12,7 +12,7 @@
 #include "cli/task_options.h"
 #include "cli/translate_model.h"
 #include "support/diagnostic.h"
-#include "verify/first_look.h"
+#include "verify/quick_verify.h"
 #include "verify/verify.h"
 
 namespace kernelsmith {
@@ -70,10 +70,11 @@ class Command {
     verify.dtype = translate.dtype;
     verify.seed = VerificationSeed(session_);
     const VerifyTools tools = tools_.Verification();
+    const std::shared_ptr<Candidate> candidate = tools_.Open(file);
     if (options_.quick) {
-      KS_TRY(result.verdict, FirstLook(task, file, verify, tools));
+      KS_TRY(result.verdict, QuickVerify(task, *candidate, verify, tools));
     } else {
-      KS_TRY(result.verdict, Verify(task, file, verify, tools));
+      KS_TRY(result.verdict, Verify(task, *candidate, verify, tools));
     }
     return result;
   }

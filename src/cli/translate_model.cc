@@ -144,7 +144,7 @@ class Command {
     verify.direction = request_.direction;
     verify.dtype = request_.dtype;
     verify.seed = session_.Seed();
-    return Verify(task, Place(".not_verified.cu"), verify, tools_.Verification());
+    return Verify(task, *tools_.Open(Place(".not_verified.cu")), verify, tools_.Verification());
   }
 
   // One line an attempt.

@@ -45,9 +45,10 @@ Result<ExitCode> RunCorpusCommand(Session& session, const Options& options) {
   VerifyOptions verify = options.verify;
   verify.seed = VerificationSeed(session);
   KS_TRY(const std::vector<CorpusResult> results,
-         RunCorpus(rows, verify, tools.Verification(), [&](const CorpusResult& result) {
-           if (!session.json) session.out << ToText(result) << std::flush;
-         }));
+         RunCorpus(rows, verify, tools.Verification(), tools.opener(),
+                   [&](const CorpusResult& result) {
+                     if (!session.json) session.out << ToText(result) << std::flush;
+                   }));
   if (session.json) {
     session.PrintJson(ToJson(rows, results));
   } else {
@@ -75,7 +76,7 @@ Result<ExitCode> RunReplay(Session& session, const Options& options) {
   verify.dtype = replay.dtype;
   verify.seed = replay.example.seed;
   KS_TRY(const Verdict verdict,
-         Replay(task, candidate, replay.example, verify, tools.Verification()));
+         Replay(task, *tools.Open(candidate), replay.example, verify, tools.Verification()));
   return Print(session, verdict, options.report);
 }
 
@@ -93,7 +94,8 @@ Result<ExitCode> RunVerify(Session& session, const Options& options) {
   VerifyOptions verify = options.verify;
   verify.direction = options.direction.value();
   verify.seed = VerificationSeed(session);
-  KS_TRY(const Verdict verdict, Verify(task, options.candidate, verify, tools.Verification()));
+  KS_TRY(const Verdict verdict,
+         Verify(task, *tools.Open(options.candidate), verify, tools.Verification()));
   return Print(session, verdict, options.report);
 }
 

@@ -108,11 +108,18 @@ std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::p
 }  // namespace
 
 Result<Tool> CandidateCompiler::Nvcc() {
+  const std::lock_guard lock(mutex_);
   if (!nvcc_) nvcc_ = tools_.Nvcc();
   if (!nvcc_) {
     return MissingTool("nvcc was not found: candidates can't be compiled (kernelsmith doctor)");
   }
   return *nvcc_;
+}
+
+std::optional<Tool> CandidateCompiler::Clang() {
+  const std::lock_guard lock(mutex_);
+  if (!clang_) clang_ = tools_.Clang();
+  return *clang_;
 }
 
 Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
@@ -164,9 +171,8 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   std::optional<std::vector<Diagnostic>> diagnostics;
   bool by_clang = false;
   if (!options.nvcc_only) {
-    if (!clang_) clang_ = tools_.Clang();
-    if (*clang_) {
-      KS_TRY(diagnostics, BuildFast(build, **clang_));
+    if (const std::optional<Tool> clang = Clang()) {
+      KS_TRY(diagnostics, BuildFast(build, *clang));
       by_clang = diagnostics.has_value();
     }
   }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ struct CompiledCandidate {
   std::chrono::nanoseconds duration{0};
 };
 
+// Safe to use from several threads.
 class CandidateCompiler {
  public:
   CandidateCompiler(FileSystem& files, ProcessRunner& processes, ToolFinder& tools)
@@ -61,14 +63,16 @@ class CandidateCompiler {
 
  private:
   Result<Tool> Nvcc();
+  std::optional<Tool> Clang();
   Result<std::filesystem::path> VisibleLibrary(const Tool& nvcc,
                                                const std::filesystem::path& cache);
 
   FileSystem& files_;
   ProcessRunner& processes_;
   ToolFinder& tools_;
+  std::mutex mutex_;  // of what follows: tools are looked for once
   std::optional<Tool> nvcc_;
-  std::optional<std::optional<Tool>> clang_;  // once looked for
+  std::optional<std::optional<Tool>> clang_;
 };
 
 }  // namespace kernelsmith

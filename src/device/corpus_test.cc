@@ -8,7 +8,7 @@
 
 #include "compile/device_names.h"
 #include "device/candidate_harness.h"
-#include "device/device.h"
+#include "device/observable_device.h"
 #include "plan/plan_text.h"
 
 namespace kernelsmith {

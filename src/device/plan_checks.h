@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "checkers/checker.h"
-#include "device/device.h"
+#include "device/observable_device.h"
 
 namespace kernelsmith {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "compile/compile.h"
-#include "device/device.h"
+#include "device/observable_device.h"
 #include "plan/trace.h"
 #include "support/rng.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "device/device.h"
 #include "device/module_pool.h"
+#include "device/observable_device.h"
 #include "plan/library.h"
 #include "support/demangle.h"
 #include "support/rng.h"
@@ -18,8 +18,9 @@ namespace {
 // One run: everything it allocates goes away with it.
 class PlanRun {
  public:
-  PlanRun(const RunRequest& request, vgpu::VirtualGpu& gpu, ModulePool& modules)
+  PlanRun(const RunRequest& request, const Watch& watch, vgpu::VirtualGpu& gpu, ModulePool& modules)
       : request_(request),
+        watch_(watch),
         plan_(*request.plan),
         gpu_(gpu),
         memory_(gpu.memory()),
@@ -30,19 +31,19 @@ class PlanRun {
     for (const uint64_t address : owned_) (void)memory_.Free(address);
   }
 
-  Result<RunOutcome> Run() {
+  Result<WatchedRun> Run() {
     const auto start = std::chrono::steady_clock::now();
     KS_RETURN_IF_ERROR(Validate(plan_));
     KS_TRY(pooled_, modules_.Take(request_.ptx, request_.ptx_name, memory_));
     module_ = pooled_->module.get();
     const vgpu::SharedGarbage garbage(module_, request_.poison_seed);
     KS_RETURN_IF_ERROR(Allocate());
-    if (request_.steps != nullptr) request_.steps->OnBuffers(addresses_, memory_);
+    if (watch_.steps != nullptr) watch_.steps->OnBuffers(addresses_, memory_);
     if (!plan_.preparation.empty()) {
       KS_RETURN_IF_ERROR(SetInputs(
           request_.preparation_inputs.empty() ? request_.inputs : request_.preparation_inputs));
       preparing_ = true;
-      KS_RETURN_IF_ERROR(Steps(plan_.preparation, request_.observe_preparation));
+      KS_RETURN_IF_ERROR(Steps(plan_.preparation, watch_.preparation));
       preparing_ = false;
     }
     if (!outcome_.failure) {
@@ -50,7 +51,7 @@ class PlanRun {
       KS_RETURN_IF_ERROR(Steps(plan_.steps, /*observed=*/true));
     }
     if (!outcome_.failure) {
-      if (request_.steps != nullptr) request_.steps->OnOutputs();
+      if (watch_.steps != nullptr) watch_.steps->OnOutputs();
       if (request_.results) Collect();
     }
     outcome_.duration = std::chrono::steady_clock::now() - start;
@@ -129,7 +130,7 @@ class PlanRun {
         std::memcpy(Bytes({static_cast<BufferIndex>(i), 0}), bytes.data(), bytes.size());
       }
     }
-    if (request_.steps != nullptr) request_.steps->OnInputs(inputs);
+    if (watch_.steps != nullptr) watch_.steps->OnInputs(inputs);
     return {};
   }
 
@@ -170,21 +171,25 @@ class PlanRun {
         .dynamic_shared_bytes = launch.dynamic_shared,
         .parameters = parameters,
         .cooperative = launch.cooperative,
-        .observer = observed ? request_.observer : nullptr,
-        .schedule = request_.schedule,
-        .operation = observed && request_.steps != nullptr ? request_.steps->operation() : 0};
+        .observer = observed ? watch_.observer : nullptr,
+        .schedule = watch_.schedule,
+        .operation = observed && watch_.steps != nullptr ? watch_.steps->operation() : 0};
     KS_TRY(const vgpu::LaunchResult result,
-           observed&& request_.launch ? request_.launch(gpu_, request) : gpu_.Launch(request));
+           observed&& watch_.launch ? watch_.launch(gpu_, request) : gpu_.Launch(request));
     if (observed && !preparing_) {
       KS_TRY(const vgpu::Kernel* kernel, module_->Prepare(launch.kernel));
-      outcome_.launches.push_back({.step = number,
-                                   .kernel = launch.kernel,
-                                   .statistics = result.statistics,
-                                   .may_depend_on_order = kernel->interaction.order_of_threads_shows.has_value(),
-                                   .duration = std::chrono::steady_clock::now() - start});
+      outcome_.launches.push_back(
+          {.step = number,
+           .kernel = launch.kernel,
+           .statistics = result.statistics,
+           .may_depend_on_order = kernel->interaction.order_of_threads_shows.has_value()});
+      outcome_.times.push_back({number, std::chrono::steady_clock::now() - start});
     }
     if (result.fault) {
-      outcome_.failure = {.step = number, .message = result.fault->message, .fault = result.fault};
+      outcome_.failure = {.step = number,
+                          .kind = FindingKindOf(result.fault->kind),
+                          .message = result.fault->message};
+      outcome_.fault = result.fault;
     }
     return {};
   }
@@ -229,7 +234,7 @@ class PlanRun {
   }
 
   Status Steps(const std::vector<PlanStep>& steps, bool observed) {
-    StepObserver* const watcher = observed ? request_.steps : nullptr;
+    StepObserver* const watcher = observed ? watch_.steps : nullptr;
     for (size_t i = 0; i < steps.size() && !outcome_.failure; ++i) {
       if (watcher != nullptr) watcher->BeforeStep(steps[i]);
       KS_RETURN_IF_ERROR(
@@ -296,25 +301,26 @@ class PlanRun {
   }
 
   const RunRequest& request_;
+  const Watch& watch_;
   const Plan& plan_;
   vgpu::VirtualGpu& gpu_;
   vgpu::DeviceMemory& memory_;
   ModulePool& modules_;
   std::unique_ptr<PooledModule> pooled_;
   vgpu::LoadedModule* module_ = nullptr;  // its
-  std::vector<uint64_t> addresses_;       // addresses of the plan's buffers
+  std::vector<uint64_t> addresses_;       // of the plan's buffers
   std::vector<uint64_t> owned_;
   bool preparing_ = false;
-  RunOutcome outcome_;
+  WatchedRun outcome_;
 };
 
-class VirtualDevice : public Device {
+class VirtualDevice final : public ObservableDevice {
  public:
   explicit VirtualDevice(std::unique_ptr<vgpu::VirtualGpu> gpu) : gpu_(std::move(gpu)) {}
   std::string Name() const override { return "virtual"; }
-  vgpu::VirtualGpu* gpu() override { return gpu_.get(); }
-  Result<RunOutcome> Run(const RunRequest& request) override {
-    return PlanRun(request, *gpu_, modules_).Run();
+  vgpu::VirtualGpu& gpu() override { return *gpu_; }
+  Result<WatchedRun> RunWatched(const RunRequest& request, const Watch& watch) override {
+    return PlanRun(request, watch, *gpu_, modules_).Run();
   }
 
  private:
@@ -324,9 +330,9 @@ class VirtualDevice : public Device {
 
 }  // namespace
 
-Result<std::unique_ptr<Device>> MakeVirtualDevice(VirtualDeviceOptions options) {
+Result<std::unique_ptr<ObservableDevice>> MakeVirtualDevice(VirtualDeviceOptions options) {
   KS_TRY(std::unique_ptr<vgpu::VirtualGpu> gpu, vgpu::VirtualGpu::Create(std::move(options.gpu)));
-  return std::unique_ptr<Device>(std::make_unique<VirtualDevice>(std::move(gpu)));
+  return std::unique_ptr<ObservableDevice>(std::make_unique<VirtualDevice>(std::move(gpu)));
 }
 
 }  // namespace kernelsmith

@@ -13,20 +13,20 @@ namespace {
 
 using nlohmann::json;
 
-Result<BenchShape> TimeShape(const Task& task, const std::filesystem::path& candidate,
+Result<BenchShape> TimeShape(const Task& task, const std::shared_ptr<Candidate>& candidate,
                              const TaskConfiguration& configuration, const BenchOptions& options,
-                             const VerifyTools& tools, ToolFinder& tool_finder) {
-  const MeasuredPlanRequest request{.candidate = candidate.string(),
-                                    .direction = options.verify.direction,
+                             const BenchTools& tools) {
+  const MeasuredCallRequest request{.direction = options.verify.direction,
                                     .dtype = options.verify.dtype,
                                     .group = configuration.group,
                                     .configuration = configuration.name,
                                     .seed = options.verify.seed};
-  KS_TRY(const MeasuredPlan subject,
-         MakeMeasuredPlan(task, request, tools.tasks, tools.compiler, tools.processes));
+  KS_TRY(std::shared_ptr<const MeasuredCall> call,
+         MakeMeasuredCall(task, request, tools.verify.tasks));
+  KS_TRY(const MeasuredPlan plan, MakeMeasuredPlan(candidate, std::move(call)));
   KS_TRY(const CandidateEstimate estimate,
          EstimateCandidate(
-             subject, tools.device, tool_finder, tools.processes,
+             plan, tools.verify.device, tools.finder, tools.processes,
              {.gpu = options.gpu, .max_blocks = options.max_blocks, .seed = options.verify.seed}));
   EstimatedClock clock(*options.gpu);
   EstimatedSubject own("candidate", clock, estimate.candidate.seconds);
@@ -67,16 +67,15 @@ std::vector<TaskConfiguration> TimedConfigurations(const Task& task, TaskDirecti
   return timed.empty() ? all : timed;
 }
 
-Result<BenchResult> BenchCandidate(const Task& task, const std::filesystem::path& candidate,
-                                   const BenchOptions& options, const VerifyTools& tools,
-                                   ToolFinder& tool_finder) {
-  const Clock::Duration began = tools.clock.Now();
+Result<BenchResult> BenchCandidate(const Task& task, std::shared_ptr<Candidate> candidate,
+                                   const BenchOptions& options, const BenchTools& tools) {
+  const Clock::Duration began = tools.verify.clock.Now();
   BenchResult result{.task = task.name,
-                     .candidate = candidate.string(),
+                     .candidate = candidate->path().string(),
                      .direction = Name(options.verify.direction),
                      .dtype = options.verify.dtype,
                      .gpu = std::string(options.gpu->key)};
-  KS_TRY(const Verdict verdict, Verify(task, candidate, options.verify, tools));
+  KS_TRY(const Verdict verdict, Verify(task, *candidate, options.verify, tools.verify));
   result.verdict = Name(verdict.kind);
   if (const Finding* deciding = verdict.Deciding()) {
     result.reason = fmt::format("{}: {}", Name(deciding->kind), deciding->message);
@@ -90,20 +89,20 @@ Result<BenchResult> BenchCandidate(const Task& task, const std::filesystem::path
   }
   if (verdict.kind == VerdictKind::kVerified) {
     const auto timed = TimedConfigurations(task, options.verify.direction);
-    tools.progress.Begin("times", timed.size());
+    tools.verify.progress.Begin("times", timed.size());
     for (size_t i = 0; i < timed.size(); ++i) {
-      Result<BenchShape> shape = TimeShape(task, candidate, timed[i], options, tools, tool_finder);
+      Result<BenchShape> shape = TimeShape(task, candidate, timed[i], options, tools);
       if (shape.ok()) {
         result.shapes.push_back(*std::move(shape));
       } else {
         result.shapes.push_back(
             {.configuration = timed[i].name, .problem = shape.error().message()});
       }
-      tools.progress.Update(i + 1, timed[i].name);
+      tools.verify.progress.Update(i + 1, timed[i].name);
     }
-    tools.progress.End();
+    tools.verify.progress.End();
   }
-  result.seconds = std::chrono::duration<double>(tools.clock.Now() - began).count();
+  result.seconds = std::chrono::duration<double>(tools.verify.clock.Now() - began).count();
   return result;
 }
 

@@ -1,7 +1,7 @@
 // A candidate's verdict and, only if it is verified, its time at every shape that is timed.
 #pragma once
 
-#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -51,10 +51,15 @@ struct BenchOptions {
   uint64_t max_blocks = 48;  // of a launch that are watched
 };
 
+struct BenchTools {
+  VerifyTools verify;
+  ToolFinder& finder;
+  ProcessRunner& processes;
+};
+
 // An error means that the question could not be asked.
-Result<BenchResult> BenchCandidate(const Task& task, const std::filesystem::path& candidate,
-                                   const BenchOptions& options, const VerifyTools& tools,
-                                   ToolFinder& tool_finder);
+Result<BenchResult> BenchCandidate(const Task& task, std::shared_ptr<Candidate> candidate,
+                                   const BenchOptions& options, const BenchTools& tools);
 
 // The configurations that are timed: those of the group timing, or all if it has none.
 std::vector<TaskConfiguration> TimedConfigurations(const Task& task, TaskDirection direction);

@@ -7,11 +7,9 @@
 #include <optional>
 
 #include "graph/graph.h"
-#include "plan/trace.h"
 #include "support/rng.h"
 #include "tasks/configurations.h"
 #include "tensor/dtype.h"
-#include "verify/arguments.h"
 
 namespace kernelsmith {
 
@@ -35,42 +33,25 @@ HostTensor RandomTensor(const TensorSpec& spec, DType dtype, Rng rng) {
   return tensor;
 }
 
-// What the call returns, for candidates that write into given outputs.
-Result<std::vector<PlanTensor>> ResultTensors(const TaskGraph& task) {
-  KS_TRY(const Graph graph, ReadGraph(task.file));
-  std::vector<PlanTensor> results;
-  for (const std::string& name : task.results) {
-    for (const GraphOutput& output : graph.outputs) {
-      if (graph.OutputName(output) != name) continue;
-      const TensorMeta& meta = graph.meta(output.value);
-      results.push_back({.dtype = meta.dtype, .shape = meta.shape, .strides = meta.strides});
-      break;
-    }
-  }
-  return results;
-}
-
 }  // namespace
 
-Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Task& task,
-                                                      const TaskRequest& request,
-                                                      const TaskGraph& graph, uint64_t seed) {
+Result<CaseTensors> MakeTimingValues(TaskStore& store, const Task& task, const TaskRequest& request,
+                                     const TaskGraph& graph, uint64_t seed) {
   CaseTensors values;
   uint64_t stream = 0;
   for (const TensorSpec& spec : graph.tensors) {
     const std::optional<DType> dtype = ParseDType(spec.dtype);
     if (!dtype || !IsFloat(*dtype)) {
       KS_TRY(const TaskCase sample, store.Evaluate(task, request, seed));
-      KS_TRY(values, ReadCase(sample));
-      return MakeCallArguments(graph, values);
+      return ReadCase(sample);
     }
     values.values[spec.name] = RandomTensor(spec, *dtype, Rng(seed).Fork(stream++));
   }
-  return MakeCallArguments(graph, values);
+  return values;
 }
 
 Result<std::shared_ptr<const MeasuredCall>> MakeMeasuredCall(const Task& task,
-                                                             const MeasuredPlanRequest& request,
+                                                             const MeasuredCallRequest& request,
                                                              TaskStore& store) {
   auto call = std::make_shared<MeasuredCall>();
   KS_TRY(call->configuration,
@@ -78,27 +59,24 @@ Result<std::shared_ptr<const MeasuredCall>> MakeMeasuredCall(const Task& task,
   const TaskRequest wanted{
       .direction = request.direction, .configuration = call->configuration, .dtype = request.dtype};
   KS_TRY(call->graph, store.Export(task, wanted));
-  KS_TRY(call->arguments, MakeTimingArguments(store, task, wanted, call->graph, request.seed));
-  call->trace.function = request.direction == TaskDirection::kBackward ? "backward" : "forward";
-  KS_TRY(call->trace.results, ResultTensors(call->graph));
+  KS_TRY(const Graph graph, ReadGraph(call->graph.file));
+  KS_TRY(const CaseTensors values,
+         MakeTimingValues(store, task, wanted, call->graph, request.seed));
+  KS_TRY(call->call, MakeCall(request.direction, call->graph, graph, values));
   return std::shared_ptr<const MeasuredCall>(std::move(call));
 }
 
-Result<MeasuredPlan> MakeMeasuredPlan(const Task& task, const MeasuredPlanRequest& request,
-                                      TaskStore& store, CandidateCompiler& compiler,
-                                      ProcessRunner& processes) {
-  MeasuredPlan subject;
-  KS_TRY(subject.candidate, compiler.Compile(request.candidate, {}));
-  KS_TRY(subject.call, MakeMeasuredCall(task, request, store));
-  KS_TRY(TraceOutcome outcome,
-         Trace(subject.candidate, subject.call->arguments, subject.call->trace, processes));
-  if (!outcome.plan) {
-    const HostFinding& why = outcome.findings.front();
-    return InvalidInput(
-        fmt::format("{} has no plan: {}: {}", request.candidate, Name(why.kind), why.message));
+Result<MeasuredPlan> MakeMeasuredPlan(std::shared_ptr<Candidate> candidate,
+                                      std::shared_ptr<const MeasuredCall> call) {
+  KS_RETURN_IF_ERROR(candidate->CompileOrFail());
+  MeasuredPlan plan{.candidate = candidate, .measured = std::move(call)};
+  KS_TRY(plan.traced, candidate->Trace(plan.measured->call));
+  if (!plan.traced->plan) {
+    const CandidateProblem& why = plan.traced->problems.front();
+    return InvalidInput(fmt::format("{} has no plan: {}: {}", candidate->path().string(),
+                                    Name(why.kind), why.message));
   }
-  subject.plan = *std::move(outcome.plan);
-  return subject;
+  return plan;
 }
 
 }  // namespace kernelsmith

@@ -5,17 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "compile/compile.h"
-#include "plan/argument.h"
-#include "plan/plan.h"
-#include "plan/trace.h"
+#include "candidate/candidate.h"
 #include "support/result.h"
 #include "tasks/task.h"
 
 namespace kernelsmith {
 
-struct MeasuredPlanRequest {
-  std::string candidate;  // a .cu file
+struct MeasuredCallRequest {
   TaskDirection direction = TaskDirection::kForward;
   std::string dtype = "task";
   std::string group = "timing";  // whose configuration
@@ -27,30 +23,29 @@ struct MeasuredPlanRequest {
 struct MeasuredCall {
   TaskConfiguration configuration;
   TaskGraph graph;
-  std::vector<CallArgument> arguments;
-  TraceOptions trace;
+  CandidateCall call;
 };
 
 struct MeasuredPlan {
-  CompiledCandidate candidate;
-  std::shared_ptr<const MeasuredCall> call;
-  Plan plan;
+  std::shared_ptr<Candidate> candidate;
+  std::shared_ptr<const MeasuredCall> measured;
+  std::shared_ptr<const TracedCall> traced;  // it has a plan
+
+  const Plan& plan() const { return *traced->plan; }
 };
 
 // Values for the tensors of a call: normally distributed floats. Times do not depend on them, so
 // that PyTorch need not compute anything at the shapes that are timed. Tensors of integers are
 // drawn by the task itself (they may be indices).
-Result<std::vector<CallArgument>> MakeTimingArguments(TaskStore& store, const Task& task,
-                                                      const TaskRequest& request,
-                                                      const TaskGraph& graph, uint64_t seed);
+Result<CaseTensors> MakeTimingValues(TaskStore& store, const Task& task, const TaskRequest& request,
+                                     const TaskGraph& graph, uint64_t seed);
 
-// `request.candidate` is not looked at.
 Result<std::shared_ptr<const MeasuredCall>> MakeMeasuredCall(const Task& task,
-                                                             const MeasuredPlanRequest& request,
+                                                             const MeasuredCallRequest& request,
                                                              TaskStore& store);
 
-Result<MeasuredPlan> MakeMeasuredPlan(const Task& task, const MeasuredPlanRequest& request,
-                                      TaskStore& store, CandidateCompiler& compiler,
-                                      ProcessRunner& processes);
+// An error says why the candidate has no plan for the call.
+Result<MeasuredPlan> MakeMeasuredPlan(std::shared_ptr<Candidate> candidate,
+                                      std::shared_ptr<const MeasuredCall> call);
 
 }  // namespace kernelsmith

@@ -107,17 +107,17 @@ PlanEstimate EstimatePlan(const PlanProfile& profile, const TaskFloor& floor, co
   return estimate;
 }
 
-Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& subject, Device& device,
+Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& plan, ObservableDevice& device,
                                             ToolFinder& tools, ProcessRunner& processes,
                                             const PlanProfileOptions& options) {
   CandidateEstimate result;
-  KS_TRY(result.profile, ProfilePlan(subject, device, tools, processes, options));
+  KS_TRY(result.profile, ProfilePlan(plan, device, tools, processes, options));
   if (!result.profile.failure.empty()) {
-    return InvalidInput(fmt::format("{} goes wrong: {}", subject.candidate.source.string(),
-                                    result.profile.failure));
+    return InvalidInput(
+        fmt::format("{} goes wrong: {}", plan.candidate->path().string(), result.profile.failure));
   }
-  KS_TRY(const std::vector<EagerOperator> operators, ReadEager(subject.call->graph.file.string()));
-  KS_TRY(const Graph graph, ReadGraph(subject.call->graph.file));
+  KS_TRY(const std::vector<EagerOperator> operators, ReadEager(plan.measured->graph.file.string()));
+  KS_TRY(const Graph graph, ReadGraph(plan.measured->graph.file));
   result.floor = FloorOf(graph, operators);
   result.candidate = EstimatePlan(result.profile, result.floor, *options.gpu);
   result.eager = EstimateEager(operators, *options.gpu);

@@ -53,7 +53,7 @@ struct CandidateEstimate {
   double Speedup() const { return eager.seconds / candidate.seconds; }
 };
 // A candidate whose kernels go wrong is an error.
-Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& subject, Device& device,
+Result<CandidateEstimate> EstimateCandidate(const MeasuredPlan& plan, ObservableDevice& device,
                                             ToolFinder& tools, ProcessRunner& processes,
                                             const PlanProfileOptions& options = {});
 

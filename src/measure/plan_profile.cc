@@ -57,27 +57,27 @@ struct StepCost {
 };
 
 struct Counted {
-  RunOutcome outcome;
+  WatchedRun outcome;
   std::vector<LaunchCounters> launches;
 };
 
-Result<Counted> Count(const MeasuredPlan& subject, Device& device,
+Result<Counted> Count(const MeasuredPlan& plan, ObservableDevice& device,
                       const PlanProfileOptions& options, bool run_others) {
   CounterObserver observer({.gpu = options.gpu,
-                            .memory = device.gpu() == nullptr ? nullptr : &device.gpu()->memory(),
+                            .memory = &device.gpu().memory(),
                             .max_blocks = options.max_blocks,
                             .max_instructions = options.max_instructions,
                             .seed = options.seed,
                             .run_others = run_others});
   RunRequest run;
-  run.plan = &subject.plan;
-  run.ptx = subject.candidate.ptx;
-  run.ptx_name = subject.candidate.ptx_path.filename().string();
-  run.inputs = FlattenTensors(subject.call->arguments);
-  run.observer = &observer;
+  const CompiledCandidate& compiled = plan.candidate->compiled();
+  run.plan = &plan.plan();
+  run.ptx = compiled.ptx;
+  run.ptx_name = compiled.ptx_path.filename().string();
+  run.inputs = FlattenTensors(plan.measured->call.arguments);
   run.results = false;
   Counted counted;
-  KS_TRY(counted.outcome, device.Run(run));
+  KS_TRY(counted.outcome, device.RunWatched(run, {.observer = &observer}));
   counted.launches = observer.launches();
   return counted;
 }
@@ -100,22 +100,23 @@ const char* Name(StepProfile::Kind kind) {
   return "";
 }
 
-Result<PlanProfile> ProfilePlan(const MeasuredPlan& subject, Device& device, ToolFinder& tools,
-                                ProcessRunner& processes, const PlanProfileOptions& options) {
-  KS_TRY(Counted counted, Count(subject, device, options, options.run_all_blocks));
+Result<PlanProfile> ProfilePlan(const MeasuredPlan& plan, ObservableDevice& device,
+                                ToolFinder& tools, ProcessRunner& processes,
+                                const PlanProfileOptions& options) {
+  KS_TRY(Counted counted, Count(plan, device, options, options.run_all_blocks));
   if (counted.outcome.failure && !options.run_all_blocks) {
-    KS_TRY(counted, Count(subject, device, options, /*run_others=*/true));
+    KS_TRY(counted, Count(plan, device, options, /*run_others=*/true));
   }
   const std::map<std::string, counters::PtxasKernel> known =
-      counters::RunPtxas(subject.candidate.ptx_path, tools, processes);
+      counters::RunPtxas(plan.candidate->compiled().ptx_path, tools, processes);
   PlanProfile profile{.registers_from_ptxas = !known.empty()};
   if (counted.outcome.failure) {
     profile.failure = counted.outcome.failure->message;
-    profile.failure_kind = counted.outcome.failure->kind();
+    profile.failure_kind = counted.outcome.failure->kind;
   }
   size_t next = 0;
-  for (size_t i = 0; i < subject.plan.steps.size(); ++i) {
-    const PlanStep& step = subject.plan.steps[i];
+  for (size_t i = 0; i < plan.plan().steps.size(); ++i) {
+    const PlanStep& step = plan.plan().steps[i];
     if (std::holds_alternative<LaunchStep>(step.action)) {
       if (next >= counted.launches.size()) break;
       StepProfile each{.step = i, .name = counted.launches[next].kernel, .stream = step.stream};

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "counters/counter_observer.h"
-#include "device/device.h"
+#include "device/observable_device.h"
 #include "measure/eager_model.h"
 #include "measure/measured_plan.h"
 #include "support/tool_finder.h"
@@ -43,8 +43,9 @@ struct PlanProfileOptions {
   bool run_all_blocks = false;
 };
 
-Result<PlanProfile> ProfilePlan(const MeasuredPlan& subject, Device& device, ToolFinder& tools,
-                                ProcessRunner& processes, const PlanProfileOptions& options = {});
+Result<PlanProfile> ProfilePlan(const MeasuredPlan& plan, ObservableDevice& device,
+                                ToolFinder& tools, ProcessRunner& processes,
+                                const PlanProfileOptions& options = {});
 
 nlohmann::json ToJson(const PlanProfile& profile);
 std::string ToText(const PlanProfile& profile);

@@ -29,12 +29,12 @@ EvolutionSettings SettingsOf(const OptimizeOptions& options) {
   return settings;
 }
 
-json ContextOf(const OptimizeOptions& options, const OptimizeSubject& subject) {
-  return {{"task_path", subject.task.path.string()},
+json ContextOf(const OptimizeOptions& options, const OptimizeTarget& target) {
+  return {{"task_path", target.task.path.string()},
           {"direction", Name(options.request.direction)},
           {"dtype", options.request.dtype},
           {"gpu", options.request.gpu->key},
-          {"configuration", subject.timed->configuration.name},
+          {"configuration", target.timed->configuration.name},
           {"blocks", options.request.blocks},
           {"search", options.search},
           {"seed", options.request.seed}};
@@ -88,8 +88,8 @@ Result<std::unique_ptr<Optimization>> Optimization::Prepare(const Task& task,
     return InvalidInput(fmt::format("task {} has no {} pass", task.name, Name(direction)));
   }
   KS_RETURN_IF_ERROR(tools.files.MakeDirectories(options.output));
-  KS_TRY(made->subject_,
-         MakeOptimizeSubject(
+  KS_TRY(made->target_,
+         MakeOptimizeTarget(
              task, options.request,
              options.scratch.empty() ? options.output / "candidates" : options.scratch, tools));
   Result<codegen::Model> model =
@@ -107,7 +107,7 @@ Result<std::unique_ptr<Optimization>> Optimization::Prepare(const Task& task,
   }
   for (const auto& each : made->own_) made->proposers_.push_back(each.get());
   made->proposers_.insert(made->proposers_.end(), more.begin(), more.end());
-  made->cascade_ = MakeCascade(made->subject_, made->workshop_);
+  made->cascade_ = MakeCascade(made->target_, made->pool_);
   made->cascade_.insert(made->cascade_.begin() + 1, std::make_move_iterator(filters.begin()),
                         std::make_move_iterator(filters.end()));
   KS_TRY(made->archive_, Archive::Open(ArchiveFile(options.output)));
@@ -119,7 +119,7 @@ Result<std::unique_ptr<Optimization>> Optimization::Make(const Task& task,
                                                          const OptimizeTools& tools,
                                                          std::vector<Proposer*> more,
                                                          Filters filters) {
-  // Before anything dear.
+  // Before anything expensive.
   if (StoredOptions(options.output).ok()) {
     return InvalidInput(
         fmt::format("{} has a run already: --resume goes on with it, another --output begins anew",
@@ -137,7 +137,7 @@ Result<std::unique_ptr<Optimization>> Optimization::Make(const Task& task,
                                             {.task = task.name,
                                              .direction = Name(options.request.direction),
                                              .dtype = options.request.dtype,
-                                             .context = ContextOf(options, made->subject_)},
+                                             .context = ContextOf(options, made->target_)},
                                             SettingsOf(options), options.budget, initial));
   return made;
 }
@@ -151,7 +151,7 @@ Result<std::unique_ptr<Optimization>> Optimization::Resume(const Task& task,
   KS_TRY(std::unique_ptr<Optimization> made,
          Prepare(task, options, tools, std::move(more), std::move(filters)));
   KS_TRY(const ArchivedRun run, NewestRun(*made->archive_, options.output));
-  const json now = ContextOf(options, made->subject_);
+  const json now = ContextOf(options, made->target_);
   for (const auto& [name, value] : run.options["context"].items()) {
     if (!now.contains(name) || now[name] == value) continue;
     return InvalidInput(fmt::format("the run in {} has {} {}, not {}: it can't go on with another",
@@ -196,8 +196,8 @@ Result<OptimizeResult> Optimization::Conclude(EvolutionReport report) {
   if (report.ended_by != "stopped") {
     for (const ArchivedCandidate* each : verified) {
       // PyTorch's own draws stay (see VerifyOptions::seed), all others are new.
-      const uint64_t seed = (subject_.verify_seed >> 32 << 32) | (RandomSeed() & 0xffffffff);
-      KS_TRY(Verdict verdict, VerifyWhole(subject_, workshop_, each->source, seed));
+      const uint64_t seed = (target_.verify_seed >> 32 << 32) | (RandomSeed() & 0xffffffff);
+      KS_TRY(Verdict verdict, VerifyWhole(target_, pool_, each->source, seed));
       if (verdict.kind == VerdictKind::kVerified) {
         result.best = *each;
         result.confirmed = std::move(verdict);
@@ -224,10 +224,13 @@ Result<OptimizeResult> Optimization::Conclude(EvolutionReport report) {
     result.changes = Difference(Complete(space, {}), ScheduleOf(space, result.best));
   }
   result.report = std::move(report);
+  const CandidateCounter& counter = pool_.counter();
+  result.work = {
+      .candidates = counter.compiled, .traced = counter.traced, .repeated = counter.repeated};
   return result;
 }
 
-json ToJson(const OptimizeResult& result, const OptimizeSubject& subject) {
+json ToJson(const OptimizeResult& result, const OptimizeTarget& target) {
   json lineage = json::array();
   for (const ArchivedCandidate& each : result.lineage) {
     lineage.push_back({{"id", each.id},
@@ -246,15 +249,15 @@ json ToJson(const OptimizeResult& result, const OptimizeSubject& subject) {
                          {"verified", each.verified},
                          {"reward", each.reward}});
   }
-  const double eager = subject.eager.seconds;
+  const double eager = target.eager.seconds;
   json document = {
       {"kind", "estimated"},
-      {"task", subject.task.name},
-      {"direction", Name(subject.request.direction)},
-      {"dtype", subject.request.dtype},
-      {"gpu", subject.request.gpu->key},
-      {"configuration", subject.timed->configuration.name},
-      {"seed", subject.request.seed},
+      {"task", target.task.name},
+      {"direction", Name(target.request.direction)},
+      {"dtype", target.request.dtype},
+      {"gpu", target.request.gpu->key},
+      {"configuration", target.timed->configuration.name},
+      {"seed", target.request.seed},
       {"run", result.report.run},
       {"ended_by", result.report.ended_by},
       {"candidates", result.report.candidates},
@@ -267,11 +270,15 @@ json ToJson(const OptimizeResult& result, const OptimizeSubject& subject) {
        {{"number", result.first.number.value_or(-1)}, {"us", result.first_seconds() * 1e6}}},
       {"best", {{"number", result.best.number.value_or(-1)}, {"us", result.best_seconds() * 1e6}}},
       {"eager_us", eager * 1e6},
-      {"floor_us", subject.floor_seconds * 1e6},
+      {"floor_us", target.floor_seconds * 1e6},
       {"speedup_over_first", result.first_seconds() / result.best_seconds()},
       {"speedup_over_eager", eager / result.best_seconds()},
       {"why", ToJson(result.why)},
       {"changes", result.changes},
+      {"tracing",
+       {{"candidates", result.work.candidates},
+        {"calls_traced", result.work.traced},
+        {"calls_repeated", result.work.repeated}}},
       {"lineage", std::move(lineage)},
       {"withdrawn", result.withdrawn}};
   document["confirmed"] =
@@ -281,15 +288,15 @@ json ToJson(const OptimizeResult& result, const OptimizeSubject& subject) {
   return document;
 }
 
-OptimizePage PageOf(const OptimizeResult& result, const OptimizeSubject& subject) {
-  OptimizePage page{.task = subject.task.name,
-                    .direction = Name(subject.request.direction),
-                    .dtype = subject.request.dtype,
-                    .configuration = subject.timed->configuration.name,
-                    .gpu = subject.request.gpu,
-                    .seed = subject.request.seed,
-                    .eager_seconds = subject.eager.seconds,
-                    .floor_seconds = subject.floor_seconds,
+OptimizePage PageOf(const OptimizeResult& result, const OptimizeTarget& target) {
+  OptimizePage page{.task = target.task.name,
+                    .direction = Name(target.request.direction),
+                    .dtype = target.request.dtype,
+                    .configuration = target.timed->configuration.name,
+                    .gpu = target.request.gpu,
+                    .seed = target.request.seed,
+                    .eager_seconds = target.eager.seconds,
+                    .floor_seconds = target.floor_seconds,
                     .candidates = result.candidates,
                     .first = result.first.number.value_or(-1),
                     .best = result.best.number.value_or(-1),

@@ -16,7 +16,7 @@
 #include "evolve/engine.h"
 #include "optimize/explain.h"
 #include "optimize/stages.h"
-#include "optimize/subject.h"
+#include "optimize/target.h"
 #include "report/optimize_page.h"
 #include "verify/verdict.h"
 
@@ -45,6 +45,13 @@ struct OptimizeResult {
   std::string changes;                        // of genes, from the first to the best; may be empty
   // The best again, on data that no candidate was chosen by; none if the run was interrupted.
   std::optional<Verdict> confirmed;
+  // What this session compiled and traced. Each call of a candidate is traced once; stages that
+  // need it again are answered from memory.
+  struct Work {
+    int candidates = 0;  // that were compiled
+    int traced = 0;      // calls whose host code ran
+    int repeated = 0;    // calls that were asked for again
+  } work;
   // Candidates that were faster but did not stand this test, with why.
   std::vector<std::string> withdrawn;
 
@@ -74,14 +81,14 @@ class Optimization {
   // An error if nothing was verified: it has the first candidate's reason.
   Result<OptimizeResult> Run(const std::function<void(const ArchivedCandidate&)>& watch);
 
-  const OptimizeSubject& subject() const { return subject_; }
+  const OptimizeTarget& target() const { return target_; }
   // The built-in compiler's; null if it can't translate the task.
   const codegen::Model* model() const { return model_ ? &*model_ : nullptr; }
   // Candidates of earlier sessions of this run, by number.
   const std::vector<ArchivedCandidate>& earlier() const { return earlier_; }
 
  private:
-  explicit Optimization(const OptimizeTools& tools) : tools_(tools), workshop_(tools) {}
+  explicit Optimization(const OptimizeTools& tools) : tools_(tools), pool_(tools) {}
   static Result<std::unique_ptr<Optimization>> Prepare(const Task& task,
                                                        const OptimizeOptions& options,
                                                        const OptimizeTools& tools,
@@ -94,8 +101,8 @@ class Optimization {
 
   OptimizeTools tools_;
   OptimizeOptions options_;
-  OptimizeSubject subject_;
-  Workshop workshop_;
+  OptimizeTarget target_;
+  JudgePool pool_;
   std::optional<codegen::Model> model_;
   std::string untranslated_;  // why there is no model
   std::vector<std::unique_ptr<Proposer>> own_;
@@ -110,7 +117,7 @@ class Optimization {
 // again. An error if there is none.
 Result<OptimizeOptions> StoredOptions(const std::filesystem::path& output);
 
-nlohmann::json ToJson(const OptimizeResult& result, const OptimizeSubject& subject);
-OptimizePage PageOf(const OptimizeResult& result, const OptimizeSubject& subject);
+nlohmann::json ToJson(const OptimizeResult& result, const OptimizeTarget& target);
+OptimizePage PageOf(const OptimizeResult& result, const OptimizeTarget& target);
 
 }  // namespace kernelsmith

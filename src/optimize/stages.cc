@@ -9,7 +9,7 @@
 #include "evolve/ptx_identity.h"
 #include "plan/plan_text.h"
 #include "tasks/hash.h"
-#include "verify/first_look.h"
+#include "verify/quick_verify.h"
 #include "verify/verify.h"
 
 namespace kernelsmith {
@@ -24,7 +24,7 @@ constexpr double kHopeless = 1.25;
 
 // What compiling and tracing made.
 struct Traced : Artifact {
-  std::filesystem::path file;
+  std::shared_ptr<Candidate> candidate;
   MeasuredPlan timed;
 };
 
@@ -34,27 +34,29 @@ json FindingJson(FindingKind kind, const std::string& message, const SourceLocat
   return finding;
 }
 
-// What a stage could not do. The candidate is at fault only where the compiler names a line of it
-// or takes forever; a missing tool or a PyTorch that does not answer ends the run, which can go on.
-StageOutcome Failure(ArchivedCandidate& candidate, const Error& error, bool compiling = false) {
+// What a stage could not do, which says nothing about the candidate: a missing tool or a PyTorch
+// that does not answer ends the run, which can go on. What is more than we can do is the
+// candidate's bad luck.
+StageOutcome Failure(ArchivedCandidate& candidate, const Error& error) {
   const ErrorKind kind = error.kind();
-  if (kind == ErrorKind::kMissingTool || kind == ErrorKind::kInternal ||
-      (kind == ErrorKind::kTimeout && !compiling)) {
+  if (kind != ErrorKind::kUnsupported && kind != ErrorKind::kInvalidInput) {
     return StageOutcome::Broken(error);
   }
-  const bool own =
-      kind == ErrorKind::kInvalidInput && !error.diagnostics().front().where.file.empty();
-  const FindingKind finding = own                               ? FindingKind::kCompileError
-                              : kind == ErrorKind::kUnsupported ? FindingKind::kUnsupported
-                              : kind == ErrorKind::kTimeout     ? FindingKind::kTimeout
-                                                                : FindingKind::kError;
+  const bool unsupported = kind == ErrorKind::kUnsupported;
   for (const Diagnostic& each : error.diagnostics()) {
-    candidate.findings.push_back(FindingJson(finding, each.message, each.where));
+    candidate.findings.push_back(FindingJson(
+        unsupported ? FindingKind::kUnsupported : FindingKind::kError, each.message, each.where));
   }
-  return StageOutcome::Reject(own                               ? "refuted"
-                              : kind == ErrorKind::kUnsupported ? "unsupported"
-                                                                : "inconclusive",
-                              error.message());
+  return StageOutcome::Reject(unsupported ? "unsupported" : "inconclusive", error.message());
+}
+
+StageOutcome Rejected(ArchivedCandidate& candidate, const std::vector<CandidateProblem>& problems) {
+  for (const CandidateProblem& each : problems) {
+    candidate.findings.push_back(FindingJson(each.kind, each.message, each.where));
+  }
+  const CandidateProblem& first = problems.front();
+  return StageOutcome::Reject(Name(first.verdict),
+                              fmt::format("{}: {}", Name(first.kind), first.message));
 }
 
 // Findings of a verdict that is not `verified`.
@@ -62,9 +64,7 @@ StageOutcome FromVerdict(ArchivedCandidate& candidate, const Verdict& verdict) {
   candidate.findings = ToJson(verdict)["findings"];
   if (verdict.kind == VerdictKind::kVerified) return StageOutcome::Pass();
   const Finding* deciding = verdict.Deciding();
-  // Host code that took too long may have had no processor: here many candidates share the machine.
-  const bool slow = deciding != nullptr && deciding->kind == FindingKind::kTimeout;
-  return StageOutcome::Reject(slow ? "inconclusive" : Name(verdict.kind),
+  return StageOutcome::Reject(Name(verdict.kind),
                               deciding == nullptr
                                   ? std::string(Name(verdict.kind))
                                   : fmt::format("{}: {}", Name(deciding->kind), deciding->message));
@@ -89,12 +89,11 @@ std::string PlanWithoutNames(Plan plan, const std::string& ptx) {
 
 class OptimizeStage : public Stage {
  public:
-  OptimizeStage(const OptimizeSubject& subject, Workshop& workshop)
-      : subject_(subject), workshop_(workshop) {}
+  OptimizeStage(const OptimizeTarget& target, JudgePool& pool) : target_(target), pool_(pool) {}
 
  protected:
-  const OptimizeSubject& subject_;
-  Workshop& workshop_;
+  const OptimizeTarget& target_;
+  JudgePool& pool_;
 };
 
 class CompileCandidate : public OptimizeStage {
@@ -105,80 +104,60 @@ class CompileCandidate : public OptimizeStage {
   StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                    const Standing&) override {
     auto traced = std::make_unique<Traced>();
-    traced->file = SourcePath(subject_, candidate.source);
-    FileSystem& files = workshop_.tools().files;
-    if (!files.Exists(traced->file)) {
-      if (Status written = files.Write(traced->file, candidate.source); !written.ok()) {
+    const std::filesystem::path file = SourcePath(target_, candidate.source);
+    FileSystem& files = pool_.tools().files;
+    if (!files.Exists(file)) {
+      if (Status written = files.Write(file, candidate.source); !written.ok()) {
         return Failure(candidate, written.error());
       }
     }
-    Result<Workshop::Lease> bench = workshop_.Take();
-    if (!bench.ok()) return Failure(candidate, bench.error());
-    Result<CompiledCandidate> compiled = (*bench)->compiler->Compile(traced->file, {});
-    if (!compiled.ok()) return Failure(candidate, compiled.error(), /*compiling=*/true);
-    traced->timed.candidate = *std::move(compiled);
-    traced->timed.call = subject_.timed;
+    traced->candidate = pool_.Open(file);
+    const auto problems = traced->candidate->Compile();
+    if (!problems.ok()) return Failure(candidate, problems.error());
+    if (!problems->empty()) return Rejected(candidate, *problems);
+    const CompiledCandidate& compiled = traced->candidate->compiled();
     // Two shapes: the same kernels may be launched alike at one and not at the other.
     std::string host;
-    for (const MeasuredCall* call : {subject_.quick.get(), subject_.timed.get()}) {
+    for (const auto& call : {target_.quick, target_.timed}) {
       if (call == nullptr) continue;
-      Result<TraceOutcome> outcome =
-          Trace(traced->timed.candidate, call->arguments, call->trace, workshop_.tools().processes);
+      auto outcome = traced->candidate->Trace(call->call);
       if (!outcome.ok()) return Failure(candidate, outcome.error());
-      if (!outcome->plan) return NoPlan(candidate, *outcome);
-      traced->timed.plan = *std::move(outcome->plan);
-      host += PlanWithoutNames(traced->timed.plan, traced->timed.candidate.ptx);
+      if (!(*outcome)->plan) return Rejected(candidate, (*outcome)->problems);
+      traced->timed = {traced->candidate, call, *std::move(outcome)};
+      host += PlanWithoutNames(traced->timed.plan(), compiled.ptx);
     }
-    candidate.ptx_hash = CandidateIdentity(traced->timed.candidate.ptx, host);
+    candidate.ptx_hash = CandidateIdentity(compiled.ptx, host);
     artifact = std::move(traced);
     return StageOutcome::Pass();
   }
-
- private:
-  static StageOutcome NoPlan(ArchivedCandidate& candidate, const TraceOutcome& outcome) {
-    if (outcome.findings.empty()) {
-      return StageOutcome::Reject("inconclusive", "the host code has no plan");
-    }
-    for (const HostFinding& each : outcome.findings) {
-      candidate.findings.push_back(FindingJson(each.kind, each.message, each.where));
-    }
-    const HostFinding& first = outcome.findings.front();
-    const bool slow = first.kind == FindingKind::kTimeout;  // see FromVerdict
-    return StageOutcome::Reject(slow                  ? "inconclusive"
-                                : Refutes(first.kind) ? "refuted"
-                                                      : "unsupported",
-                                fmt::format("{}: {}", Name(first.kind), first.message));
-  }
 };
 
-VerifyOptions OptionsOf(const OptimizeSubject& subject, uint64_t seed) {
+VerifyOptions OptionsOf(const OptimizeTarget& target, uint64_t seed) {
   VerifyOptions options;
-  options.direction = subject.request.direction;
-  options.dtype = subject.request.dtype;
+  options.direction = target.request.direction;
+  options.dtype = target.request.dtype;
   options.seed = seed;
   return options;
 }
 
 using Verifier = Result<Verdict>(const VerifyOptions& options, const VerifyTools& tools);
 
-Result<Verdict> VerifyFile(const OptimizeSubject& subject, Workshop& workshop, uint64_t seed,
-                           const std::function<Verifier>& verify) {
-  KS_TRY(const Workshop::Lease bench, workshop.Take());
+Result<Verdict> OnADevice(const OptimizeTarget& target, JudgePool& pool, uint64_t seed,
+                          const std::function<Verifier>& verify) {
+  KS_TRY(const JudgePool::DeviceLease device, pool.TakeDevice());
   SilentProgress progress;
-  const OptimizeTools& tools = workshop.tools();
-  return verify(OptionsOf(subject, seed), {.tasks = tools.tasks,
-                                           .compiler = *bench->compiler,
-                                           .processes = tools.processes,
-                                           .device = *bench->device,
-                                           .files = tools.files,
-                                           .clock = tools.clock,
-                                           .progress = progress});
+  const OptimizeTools& tools = pool.tools();
+  return verify(OptionsOf(target, seed), {.tasks = tools.tasks,
+                                          .device = *device,
+                                          .files = tools.files,
+                                          .clock = tools.clock,
+                                          .progress = progress});
 }
 
-Result<Verdict> VerifyWholeFile(const OptimizeSubject& subject, Workshop& workshop,
-                                const std::filesystem::path& file, uint64_t seed) {
-  return VerifyFile(subject, workshop, seed, [&](const auto& options, const auto& tools) {
-    return Verify(subject.task, file, options, tools);
+Result<Verdict> VerifyWhole(const OptimizeTarget& target, JudgePool& pool, Candidate& candidate,
+                            uint64_t seed) {
+  return OnADevice(target, pool, seed, [&](const auto& options, const auto& tools) {
+    return Verify(target.task, candidate, options, tools);
   });
 }
 
@@ -190,10 +169,10 @@ class QuickCheck : public OptimizeStage {
 
   StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                    const Standing&) override {
-    const std::filesystem::path& file = static_cast<Traced&>(*artifact).file;
-    const Result<Verdict> verdict = VerifyFile(
-        subject_, workshop_, subject_.verify_seed, [&](const auto& options, const auto& tools) {
-          return FirstLook(subject_.task, file, options, tools);
+    Candidate& judged = *static_cast<Traced&>(*artifact).candidate;
+    const Result<Verdict> verdict =
+        OnADevice(target_, pool_, target_.verify_seed, [&](const auto& options, const auto& tools) {
+          return QuickVerify(target_.task, judged, options, tools);
         });
     if (!verdict.ok()) return Failure(candidate, verdict.error());
     return FromVerdict(candidate, *verdict);
@@ -207,20 +186,20 @@ class EstimateTime : public OptimizeStage {
 
   StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                    const Standing& standing) override {
-    Result<Workshop::Lease> bench = workshop_.Take();
-    if (!bench.ok()) return Failure(candidate, bench.error());
-    const OptimizeTools& tools = workshop_.tools();
-    const Result<PlanProfile> profile = ProfilePlan(static_cast<Traced&>(*artifact).timed,
-                                                    *(*bench)->device, tools.tools, tools.processes,
-                                                    {.gpu = subject_.request.gpu,
-                                                     .max_blocks = subject_.request.blocks,
-                                                     .seed = subject_.request.seed});
+    Result<JudgePool::DeviceLease> device = pool_.TakeDevice();
+    if (!device.ok()) return Failure(candidate, device.error());
+    const OptimizeTools& tools = pool_.tools();
+    const Result<PlanProfile> profile =
+        ProfilePlan(static_cast<Traced&>(*artifact).timed, **device, tools.tools, tools.processes,
+                    {.gpu = target_.request.gpu,
+                     .max_blocks = target_.request.blocks,
+                     .seed = target_.request.seed});
     if (!profile.ok()) return Failure(candidate, profile.error());
     if (!profile->failure.empty()) {
       candidate.findings.push_back(FindingJson(profile->failure_kind, profile->failure, {}));
       return StageOutcome::Reject(
           "refuted",
-          fmt::format("fault at {}: {}", subject_.timed->configuration.name, profile->failure));
+          fmt::format("fault at {}: {}", target_.timed->configuration.name, profile->failure));
     }
     for (const StepProfile& step : profile->steps) {
       // The virtual GPU has no registers to run out of.
@@ -228,15 +207,15 @@ class EstimateTime : public OptimizeStage {
       const std::string why = fmt::format(
           "kernel {} can't be launched on {}: a block of {} threads with {} registers each and {} "
           "bytes of shared memory does not fit on an SM",
-          step.name, subject_.request.gpu->key, step.counters.block.Count(),
-          step.counters.registers, step.counters.shared_bytes);
+          step.name, target_.request.gpu->key, step.counters.block.Count(), step.counters.registers,
+          step.counters.shared_bytes);
       candidate.findings.push_back(FindingJson(FindingKind::kLaunchError, why, {}));
       return StageOutcome::Reject("refuted", "launch_error: " + why);
     }
-    const PlanEstimate estimate = EstimatePlan(*profile, subject_.floor, *subject_.request.gpu);
+    const PlanEstimate estimate = EstimatePlan(*profile, target_.floor, *target_.request.gpu);
     candidate.time_ns = estimate.seconds * 1e9;
     candidate.time_kind = "estimated";
-    candidate.gpu = subject_.request.gpu->key;
+    candidate.gpu = target_.request.gpu->key;
     candidate.counters = ToJson(*profile);
     candidate.counters["device_us"] = estimate.device_seconds * 1e6;
     candidate.counters["at_floor"] = estimate.at_floor;
@@ -269,24 +248,25 @@ class WholeVerification : public OptimizeStage {
 
   StageOutcome Run(ArchivedCandidate& candidate, std::unique_ptr<Artifact>& artifact,
                    const Standing&) override {
-    const Result<Verdict> verdict = VerifyWholeFile(
-        subject_, workshop_, static_cast<Traced&>(*artifact).file, subject_.verify_seed);
+    const std::shared_ptr<Candidate>& judged = static_cast<Traced&>(*artifact).candidate;
+    const Result<Verdict> verdict = VerifyWhole(target_, pool_, *judged, target_.verify_seed);
     if (!verdict.ok()) return Failure(candidate, verdict.error());
+    if (verdict->kind == VerdictKind::kVerified) pool_.Keep(judged);
     return FromVerdict(candidate, *verdict);
   }
 };
 
 }  // namespace
 
-std::filesystem::path SourcePath(const OptimizeSubject& subject, const std::string& source) {
-  return subject.scratch / (Sha256(source).substr(0, 16) + ".cu");
+std::filesystem::path SourcePath(const OptimizeTarget& target, const std::string& source) {
+  return target.scratch / (Sha256(source).substr(0, 16) + ".cu");
 }
 
-Result<Verdict> VerifyWhole(const OptimizeSubject& subject, Workshop& workshop,
+Result<Verdict> VerifyWhole(const OptimizeTarget& target, JudgePool& pool,
                             const std::string& source, uint64_t seed) {
-  const std::filesystem::path file = SourcePath(subject, source);
-  KS_RETURN_IF_ERROR(workshop.tools().files.Write(file, source));
-  return VerifyWholeFile(subject, workshop, file, seed);
+  const std::filesystem::path file = SourcePath(target, source);
+  KS_RETURN_IF_ERROR(pool.tools().files.Write(file, source));
+  return VerifyWhole(target, pool, *pool.Open(file), seed);
 }
 
 std::string CellOf(const PlanEstimate& estimate) {
@@ -306,12 +286,12 @@ std::string CellOf(const PlanEstimate& estimate) {
                      kernels == 1 ? "" : "s", limit);
 }
 
-Cascade MakeCascade(const OptimizeSubject& subject, Workshop& workshop) {
+Cascade MakeCascade(const OptimizeTarget& target, JudgePool& pool) {
   Cascade cascade;
-  cascade.push_back(std::make_unique<CompileCandidate>(subject, workshop));
-  cascade.push_back(std::make_unique<QuickCheck>(subject, workshop));
-  cascade.push_back(std::make_unique<EstimateTime>(subject, workshop));
-  cascade.push_back(std::make_unique<WholeVerification>(subject, workshop));
+  cascade.push_back(std::make_unique<CompileCandidate>(target, pool));
+  cascade.push_back(std::make_unique<QuickCheck>(target, pool));
+  cascade.push_back(std::make_unique<EstimateTime>(target, pool));
+  cascade.push_back(std::make_unique<WholeVerification>(target, pool));
   return cascade;
 }
 

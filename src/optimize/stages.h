@@ -1,5 +1,5 @@
-// The cascade of an optimisation, from cheap to dear. What a stage rejects goes into the archive
-// with its reason and findings.
+// The cascade of an optimisation, from cheap to expensive. What a stage rejects goes into the
+// archive with its reason and findings.
 //
 //   compile   nvcc, the host code's plans at the timed and at the quick shape; what it is known by
 //   quick     the quick shape under the checkers, and its numbers
@@ -10,20 +10,20 @@
 #include <memory>
 
 #include "evolve/stage.h"
-#include "optimize/subject.h"
+#include "optimize/target.h"
 #include "verify/verdict.h"
 
 namespace kernelsmith {
 
-// `subject` and `workshop` outlive the cascade.
-Cascade MakeCascade(const OptimizeSubject& subject, Workshop& workshop);
+// `target` and `pool` outlive the cascade.
+Cascade MakeCascade(const OptimizeTarget& target, JudgePool& pool);
 
 // Where a source is kept while it is judged: the same text has the same path, so that compiling it
 // a second time costs nothing.
-std::filesystem::path SourcePath(const OptimizeSubject& subject, const std::string& source);
+std::filesystem::path SourcePath(const OptimizeTarget& target, const std::string& source);
 
 // The whole verification, with data from `seed`.
-Result<Verdict> VerifyWhole(const OptimizeSubject& subject, Workshop& workshop,
+Result<Verdict> VerifyWhole(const OptimizeTarget& target, JudgePool& pool,
                             const std::string& source, uint64_t seed);
 
 // The kind of a candidate in the archive of elites: how many kernels it launches, and what limits

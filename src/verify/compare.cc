@@ -20,42 +20,37 @@ namespace {
 constexpr double kGross = 1e-3;
 
 struct Side {
-  CompiledCandidate compiled;
-  Plan plan;
-  std::string visible_ptx;
+  Candidate& candidate;
+  std::shared_ptr<const TracedCall> call = nullptr;  // it has a plan
+
+  const Plan& plan() const { return *call->plan; }
 };
 
 class Comparer {
  public:
-  Comparer(const std::vector<CallArgument>& arguments, const CompareOptions& options,
+  Comparer(Candidate& old_candidate, Candidate& new_candidate,
+           const std::vector<CallArgument>& arguments, const CompareOptions& options,
            const CompareTools& tools)
-      : arguments_(arguments), options_(options), tools_(tools) {
+      : arguments_(arguments),
+        options_(options),
+        tools_(tools),
+        old_{old_candidate},
+        new_{new_candidate} {
     verdict_.kind = VerdictKind::kVerified;
     verdict_.direction = options.function;
     verdict_.dtype = "given";
     verdict_.seed = options.seed;
   }
 
-  Result<Verdict> Run(const std::filesystem::path& old_candidate,
-                      const std::filesystem::path& new_candidate) {
+  Result<Verdict> Run() {
     const Clock::Duration start = tools_.clock.Now();
-    verdict_.task = old_candidate.string();
-    verdict_.candidate = new_candidate.string();
+    verdict_.task = old_.candidate.path().string();
+    verdict_.candidate = new_.candidate.path().string();
     FillTensors();
-    // The old one is the reference: what keeps it from running is the caller's error.
-    KS_TRY(old_.compiled, tools_.compiler.Compile(old_candidate, options_.compile));
-    Result<CompiledCandidate> compiled = tools_.compiler.Compile(new_candidate, options_.compile);
-    if (!compiled.ok()) {
-      if (compiled.error().diagnostics().front().where.file.empty()) return compiled.error();
-      const Diagnostic& first = compiled.error().diagnostics().front();
-      Add(VerdictKind::kRefuted,
-          {.kind = FindingKind::kCompileError, .message = first.message, .where = first.where});
-    } else {
-      new_.compiled = *std::move(compiled);
-      KS_RETURN_IF_ERROR(Prepare());
-      if (!Ended()) KS_RETURN_IF_ERROR(Numbers());
-      if (!Ended()) KS_RETURN_IF_ERROR(Algebraically());
-    }
+    KS_RETURN_IF_ERROR(Compile());
+    if (!Ended()) KS_RETURN_IF_ERROR(Trace());
+    if (!Ended()) KS_RETURN_IF_ERROR(Numbers());
+    if (!Ended()) KS_RETURN_IF_ERROR(Algebraically());
     verdict_.seconds = std::chrono::duration<double>(tools_.clock.Now() - start).count();
     return std::move(verdict_);
   }
@@ -65,6 +60,26 @@ class Comparer {
   void Add(VerdictKind kind, Finding finding) {
     verdict_.kind = kind;
     verdict_.findings.push_back(std::move(finding));
+  }
+
+  void Add(const CandidateProblem& problem) {
+    Add(problem.verdict,
+        {.kind = problem.kind, .message = problem.message, .where = problem.where});
+  }
+
+  // The old one is the reference: what keeps it from running is the caller's error.
+  static Error OldFails(const CandidateProblem& problem) {
+    return {ErrorKind::kInvalidInput,
+            Diagnostic{.where = problem.where,
+                       .message = "the old candidate can't be run: " + problem.message}};
+  }
+
+  Status Compile() {
+    KS_TRY(const std::vector<CandidateProblem> of_old, old_.candidate.Compile());
+    if (!of_old.empty()) return OldFails(of_old.front());
+    KS_TRY(const std::vector<CandidateProblem> of_new, new_.candidate.Compile());
+    if (!of_new.empty()) Add(of_new.front());
+    return {};
   }
 
   void FillTensors() {
@@ -90,22 +105,19 @@ class Comparer {
     return arguments;
   }
 
-  Status Prepare() {
-    TraceOptions trace = options_.trace;
-    trace.function = options_.function;
+  Status Trace() {
+    CandidateCall call{.function = options_.function, .arguments = arguments_, .results = {}};
     for (Side* side : {&old_, &new_}) {
-      KS_TRY(TraceOutcome traced, Trace(side->compiled, arguments_, trace, tools_.processes));
-      if (!traced.plan) {
-        const std::string why =
-            traced.findings.empty() ? "the host code has no plan" : traced.findings[0].message;
-        if (side == &old_) return InvalidInput("the old candidate can't be run: " + why);
-        Add(VerdictKind::kRefuted, {.kind = FindingKind::kNoPlan, .message = why});
+      KS_TRY(side->call, side->candidate.Trace(call));
+      if (!side->call->plan) {
+        const CandidateProblem& why = side->call->problems.front();
+        if (side == &old_) return OldFails(why);
+        Add(why);
         return {};
       }
-      side->plan = *std::move(traced.plan);
-      trace.results = side->plan.outputs;
+      call.results = side->plan().outputs;
     }
-    for (const PlanStep& step : new_.plan.steps) {
+    for (const PlanStep& step : new_.plan().steps) {
       if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
         verdict_.kernels.push_back(KernelName(launch->kernel));
       } else if (const auto* library = std::get_if<LibraryStep>(&step.action)) {
@@ -117,9 +129,10 @@ class Comparer {
 
   Result<RunOutcome> RunSide(const Side& side, const std::vector<CallArgument>& arguments,
                              uint64_t seed) const {
-    return tools_.device.Run({.plan = &side.plan,
-                              .ptx = side.compiled.ptx,
-                              .ptx_name = side.compiled.ptx_path.string(),
+    const CompiledCandidate& compiled = side.candidate.compiled();
+    return tools_.device.Run({.plan = &side.plan(),
+                              .ptx = compiled.ptx,
+                              .ptx_name = compiled.ptx_path.string(),
                               .inputs = FlattenTensors(arguments),
                               .preparation_inputs = {},
                               .poison_seed = seed | 1});
@@ -138,7 +151,7 @@ class Comparer {
         return InvalidInput("the old candidate fails: " + reference.failure->message);
       }
       if (run.failure) {
-        Add(VerdictKind::kRefuted, {.kind = run.failure->kind(), .message = run.failure->message});
+        Add(VerdictKind::kRefuted, {.kind = run.failure->kind, .message = run.failure->message});
         return {};
       }
       if (run.outputs.size() != reference.outputs.size()) {
@@ -214,11 +227,10 @@ class Comparer {
     const Algebra algebra(Rng(options_.seed).Fork(77).Next());
     std::vector<SymbolicRun> runs;
     for (Side* side : {&old_, &new_}) {
-      KS_TRY(const std::string ptx,
-             tools_.compiler.CompileVisibleMath(side->compiled, options_.compile));
-      SymbolicRunRequest request{.plan = &side->plan,
+      KS_TRY(const std::string ptx, side->candidate.VisibleMath());
+      SymbolicRunRequest request{.plan = &side->plan(),
                                  .ptx = ptx,
-                                 .ptx_name = side->compiled.ptx_path.string(),
+                                 .ptx_name = side->candidate.compiled().ptx_path.string(),
                                  .inputs = FlattenTensors(arguments_),
                                  .first_input = {},
                                  .poison_seed = 1};
@@ -327,11 +339,10 @@ Result<CallArgument> ParseCallArgument(std::string_view text) {
   return bad();
 }
 
-Result<Verdict> CompareCandidates(const std::filesystem::path& old_candidate,
-                                  const std::filesystem::path& new_candidate,
+Result<Verdict> CompareCandidates(Candidate& old_candidate, Candidate& new_candidate,
                                   const std::vector<CallArgument>& arguments,
                                   const CompareOptions& options, const CompareTools& tools) {
-  return Comparer(arguments, options, tools).Run(old_candidate, new_candidate);
+  return Comparer(old_candidate, new_candidate, arguments, options, tools).Run();
 }
 
 }  // namespace kernelsmith

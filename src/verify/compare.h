@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "compile/compile.h"
-#include "device/device.h"
+#include "candidate/candidate.h"
+#include "device/observable_device.h"
 #include "plan/argument.h"
-#include "plan/trace.h"
 #include "support/clock.h"
 #include "tasks/task.h"
 #include "verify/verdict.h"
@@ -22,14 +21,10 @@ struct CompareOptions {
   uint64_t seed = 0;
   bool keep_values = false;   // the tensors of the arguments hold data already
   int64_t work = 20'000'000;  // of a task's shapes: larger ones are reduced to this
-  CompileOptions compile;
-  TraceOptions trace;
 };
 
 struct CompareTools {
-  CandidateCompiler& compiler;
-  ProcessRunner& processes;
-  Device& device;
+  ObservableDevice& device;
   const Clock& clock;
 };
 
@@ -39,15 +34,13 @@ Result<CallArgument> ParseCallArgument(std::string_view text);
 
 // kVerified: equal as algebra on every element, and as numbers on every draw. kInconclusive: equal
 // as numbers only, or different below what rounding explains.
-Result<Verdict> CompareCandidates(const std::filesystem::path& old_candidate,
-                                  const std::filesystem::path& new_candidate,
+Result<Verdict> CompareCandidates(Candidate& old_candidate, Candidate& new_candidate,
                                   const std::vector<CallArgument>& arguments,
                                   const CompareOptions& options, const CompareTools& tools);
 
 // The same on every shape of a task that is not for timing, with the task's data. PyTorch draws
 // them; it does not judge.
-Result<Verdict> CompareOnTask(const std::filesystem::path& old_candidate,
-                              const std::filesystem::path& new_candidate, const Task& task,
+Result<Verdict> CompareOnTask(Candidate& old_candidate, Candidate& new_candidate, const Task& task,
                               TaskDirection direction, const std::string& dtype,
                               const CompareOptions& options, const CompareTools& tools,
                               TaskStore& tasks);

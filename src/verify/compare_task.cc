@@ -1,7 +1,7 @@
 // Two candidates on the shapes and data of a task.
 #include <fmt/format.h>
 
-#include "verify/arguments.h"
+#include "candidate/call.h"
 #include "verify/compare.h"
 #include "verify/verification.h"
 
@@ -35,8 +35,7 @@ void Append(const Verdict& next, const std::string& configuration, Verdict& all)
 
 }  // namespace
 
-Result<Verdict> CompareOnTask(const std::filesystem::path& old_candidate,
-                              const std::filesystem::path& new_candidate, const Task& task,
+Result<Verdict> CompareOnTask(Candidate& old_candidate, Candidate& new_candidate, const Task& task,
                               TaskDirection direction, const std::string& dtype,
                               const CompareOptions& options, const CompareTools& tools,
                               TaskStore& tasks) {
@@ -64,7 +63,7 @@ Result<Verdict> CompareOnTask(const std::filesystem::path& old_candidate,
   if (shapes == 0) {
     return InvalidInput(fmt::format("task {} has no {} configuration", task.name, Name(direction)));
   }
-  all.task = fmt::format("{} on {}", old_candidate.string(), task.name);
+  all.task = fmt::format("{} on {}", old_candidate.path().string(), task.name);
   all.direction = Name(direction);
   all.dtype = dtype;
   all.seed = options.seed;

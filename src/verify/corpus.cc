@@ -145,7 +145,7 @@ Result<std::vector<CorpusRow>> ReadCorpus(const fs::path& folder, FileSystem& fi
 
 Result<std::vector<CorpusResult>> RunCorpus(
     const std::vector<CorpusRow>& rows, const VerifyOptions& options, const VerifyTools& tools,
-    const std::function<void(const CorpusResult&)>& report) {
+    const CandidateTools& opener, const std::function<void(const CorpusResult&)>& report) {
   std::vector<CorpusResult> results;
   for (const CorpusRow& row : rows) {
     for (const CorpusCase& each : row.cases) {
@@ -154,7 +154,7 @@ Result<std::vector<CorpusResult>> RunCorpus(
       own.dtype = each.dtype;
       own.policy = each.policy;
       KS_TRY(const Task task, tools.tasks.Load(each.task));
-      Result<Verdict> verdict = Verify(task, each.candidate, own, tools);
+      Result<Verdict> verdict = Verify(task, *OpenCandidate(each.candidate, opener), own, tools);
       CorpusResult result{.corpus_case = each, .verdict = {}, .problem = {}};
       if (verdict.ok()) {
         result.verdict = *std::move(verdict);

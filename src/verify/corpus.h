@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "candidate/cuda_file.h"
 #include "verify/verify.h"
 
 namespace kernelsmith {
@@ -58,6 +59,7 @@ Result<std::vector<CorpusRow>> ReadCorpus(const std::filesystem::path& folder, F
 // `report` is called after each case.
 Result<std::vector<CorpusResult>> RunCorpus(const std::vector<CorpusRow>& rows,
                                             const VerifyOptions& options, const VerifyTools& tools,
+                                            const CandidateTools& opener,
                                             const std::function<void(const CorpusResult&)>& report);
 
 nlohmann::json ToJson(const std::vector<CorpusRow>& rows, const std::vector<CorpusResult>& results);

@@ -3,66 +3,43 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
 
-#include "tensor/tensor.h"
-#include "verify/arguments.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
-namespace {
 
-CaseTensors Blank(const TaskGraph& graph) {
-  CaseTensors blank;
-  for (const TensorSpec& spec : graph.tensors) {
-    const auto dtype = ParseDType(spec.dtype);
-    if (!dtype) continue;
-    blank.values[spec.name] = HostTensor{.dtype = *dtype, .shape = spec.shape, .bytes = {}};
-  }
-  return blank;
-}
-
-}  // namespace
-
-Status JudgeHostAt(Verification& verification, const TaskRequest& request, const TaskGraph& graph,
-                   const std::set<std::string>& judged) {
+Status JudgeHostAt(Verification& verification, const TaskRequest& request, const TaskGraph& task,
+                   const std::set<std::string>& judged, StageResult& stage) {
   const std::string& shape = request.configuration.name;
-  KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(graph, Blank(graph)));
-  KS_TRY(const Graph operators, ReadGraph(graph.file));
-  TraceOptions trace = verification.options.trace;
-  trace.function = request.direction == TaskDirection::kForward ? "forward" : "backward";
-  trace.results = ResultsOf(operators);
-  KS_TRY(const TraceOutcome traced,
-         Trace(verification.compiled, arguments, trace, verification.tools.processes));
-  for (const HostFinding& finding : traced.findings) {
-    const bool fails = Refutes(finding.kind) || finding.kind == FindingKind::kFailedLaunch;
-    // What zeros instead of data do to host code is not the candidate's fault.
-    const bool by_data = finding.kind == FindingKind::kDataDependent ||
-                         finding.kind == FindingKind::kHostComputed ||
-                         finding.kind == FindingKind::kTimeout;
-    if (!fails || by_data || finding.out_of_memory) continue;
-    verification.Add(VerdictKind::kRefuted,
-                     {.kind = finding.kind == FindingKind::kFailedLaunch ? FindingKind::kLaunchError
-                                                                         : finding.kind,
-                      .message = fmt::format("at the timing shape {}: {}", shape, finding.message),
-                      .where = finding.where});
+  KS_TRY(const Graph graph, ReadGraph(task.file));
+  KS_TRY(const CandidateCall call, MakeBlankCall(request.direction, task, graph));
+  KS_TRY(const std::shared_ptr<const TracedCall> traced, verification.candidate.Trace(call));
+  // A launch that failed matters here even if the host code has cleared the error: nobody looks at
+  // the results.
+  const CandidateProblem* problem =
+      traced->cleared_launch ? &*traced->cleared_launch : traced->Refuting();
+  if (problem != nullptr) {
+    stage.Add(VerdictKind::kRefuted,
+              {.kind = traced->cleared_launch ? FindingKind::kLaunchError : problem->kind,
+               .message = fmt::format("at the timing shape {}: {}", shape, problem->message),
+               .where = problem->where});
     return {};
   }
-  if (!traced.plan) return {};
-  if (traced.plan->steps.empty() && !verification.subjects[0]->plan.steps.empty()) {
-    verification.Add(VerdictKind::kRefuted,
-                     {.kind = FindingKind::kUnwritten,
-                      .message = fmt::format("at the timing shape {} nothing runs at all", shape)});
+  if (!traced->plan) return {};
+  if (traced->plan->steps.empty() && !verification.shapes[0]->plan().steps.empty()) {
+    stage.Add(VerdictKind::kRefuted,
+              {.kind = FindingKind::kUnwritten,
+               .message = fmt::format("at the timing shape {} nothing runs at all", shape)});
     return {};
   }
-  const std::vector<std::string> fresh = NewKernels(*traced.plan, judged);
+  const std::vector<std::string> fresh = NewKernels(*traced->plan, judged);
   if (fresh.empty()) return {};
-  verification.Add(VerdictKind::kInconclusive,
-                   {.kind = FindingKind::kNotJudged,
-                    .message = fmt::format("kernel {} runs at the timing shape {} only, which is "
-                                           "too large to be judged",
-                                           fmt::join(fresh, ", "), shape)});
+  stage.Add(VerdictKind::kInconclusive,
+            {.kind = FindingKind::kNotJudged,
+             .message = fmt::format("kernel {} runs at the timing shape {} only, which is "
+                                    "too large to be judged",
+                                    fmt::join(fresh, ", "), shape)});
   return {};
 }
 

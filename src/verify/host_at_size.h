@@ -11,7 +11,7 @@
 namespace kernelsmith {
 
 // `judged`: the kernels that ran at other shapes.
-Status JudgeHostAt(Verification& verification, const TaskRequest& request, const TaskGraph& graph,
-                   const std::set<std::string>& judged);
+Status JudgeHostAt(Verification& verification, const TaskRequest& request, const TaskGraph& task,
+                   const std::set<std::string>& judged, StageResult& stage);
 
 }  // namespace kernelsmith

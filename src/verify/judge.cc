@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "verify/arguments.h"
+#include "candidate/call.h"
 #include "verify/verification.h"
 #include "verify/work.h"
 
@@ -21,30 +21,28 @@ bool AnyUnwritten(const RunOutcome& run) {
 
 class CaseJudge {
  public:
-  CaseJudge(const Verification& verification, const TracedShape& subject, const Case& sample)
-      : verification_(verification), subject_(subject), sample_(sample) {}
+  CaseJudge(const Verification& verification, const TracedShape& traced, const Case& sample)
+      : verification_(verification), traced_(traced), sample_(sample) {}
 
-  Result<CaseOutcome> Run(const Plan& plan, const CaseTensors* earlier, const Watchers& watchers) {
-    KS_TRY(arguments_, MakeCallArguments(subject_.task, sample_.tensors));
+  Result<CaseOutcome> Run(const Plan& plan, const CaseTensors* earlier, Watch watch) {
+    watch.schedule = sample_.schedule;
+    KS_TRY(arguments_, MakeCallArguments(traced_.task, sample_.tensors));
     std::vector<CallArgument> earlier_arguments;
     if (earlier != nullptr) {
-      KS_TRY(earlier_arguments, MakeCallArguments(subject_.task, *earlier));
+      KS_TRY(earlier_arguments, MakeCallArguments(traced_.task, *earlier));
     }
-    const auto run = [&](uint64_t poison, const Watchers& who) {
-      const CompiledCandidate& compiled = verification_.compiled;
-      return verification_.tools.device.Run(
+    const auto run = [&](uint64_t poison, const Watch& who) {
+      const CompiledCandidate& compiled = verification_.compiled();
+      return verification_.tools.device.RunWatched(
           {.plan = &plan,
            .ptx = compiled.ptx,
            .ptx_name = compiled.ptx_path.string(),
            .inputs = FlattenTensors(arguments_),
            .preparation_inputs = FlattenTensors(earlier_arguments),
-           .poison_seed = poison,
-           .observer = who.observer,
-           .steps = who.steps,
-           .schedule = sample_.schedule,
-           .observe_preparation = who.preparation});
+           .poison_seed = poison},
+          who);
     };
-    Result<RunOutcome> ran = run(sample_.seed | 1, watchers);
+    Result<WatchedRun> ran = run(sample_.seed | 1, watch);
     if (!ran.ok()) {
       if (ran.error().kind() != ErrorKind::kUnsupported) return ran.error();
       const Diagnostic& first = ran.error().diagnostics().front();
@@ -54,7 +52,8 @@ class CaseJudge {
     }
     // A result may be equal to its poison by chance, one in four billion: not twice.
     if (!ran->failure && AnyUnwritten(*ran)) {
-      KS_TRY(const RunOutcome again, run((sample_.seed | 1) ^ 0xa5a5a5a5a4, {}));
+      KS_TRY(const WatchedRun again,
+             run((sample_.seed | 1) ^ 0xa5a5a5a5a4, {.schedule = sample_.schedule}));
       for (size_t i = 0; i < again.unwritten.size() && !again.failure; ++i) {
         for (size_t k = 0; k < again.unwritten[i].size(); ++k) {
           if (!again.unwritten[i][k]) ran->unwritten[i][k] = false;
@@ -63,7 +62,7 @@ class CaseJudge {
     }
     outcome_.run = *std::move(ran);
     if (outcome_.run.failure) {
-      Failed(*outcome_.run.failure);
+      Failed(outcome_.run);
       return std::move(outcome_);
     }
     CheckInputs();
@@ -77,22 +76,22 @@ class CaseJudge {
   }
 
   Counterexample Example() const {
-    return {.configuration = subject_.request.configuration.name,
-            .values = subject_.request.configuration.values,
+    return {.configuration = traced_.request.configuration.name,
+            .values = traced_.request.configuration.values,
             .inputs = sample_.inputs,
             .seed = sample_.seed};
   }
 
-  void Failed(const RunOutcome::Failure& failure) {
-    if (!failure.fault) {
-      Object(VerdictKind::kRefuted, {.kind = failure.kind(), .message = failure.message});
+  void Failed(const WatchedRun& run) {
+    if (!run.fault) {
+      Object(VerdictKind::kRefuted, {.kind = run.failure->kind, .message = run.failure->message});
       return;
     }
-    const vgpu::Fault& fault = *failure.fault;
+    const vgpu::Fault& fault = *run.fault;
     // A kernel that only spins may be waiting for something that our time limit did not allow.
     const bool sure = fault.kind != vgpu::FaultKind::kNoProgress;
     Object(sure ? VerdictKind::kRefuted : VerdictKind::kInconclusive,
-           {.kind = failure.kind(),
+           {.kind = run.failure->kind,
             .message = FaultText(fault),
             .where = fault.source.file.empty() ? fault.ptx : fault.source,
             .counterexample = Example()});
@@ -101,7 +100,7 @@ class CaseJudge {
   void CheckInputs() {
     const std::vector<const CallArgument*> tensors = FlattenTensors(arguments_);
     const std::vector<bool>& changed = outcome_.run.input_changed;
-    const auto& mutated = subject_.task.mutated;
+    const auto& mutated = traced_.task.mutated;
     for (size_t i = 0; i < changed.size() && i < tensors.size(); ++i) {
       if (!changed[i]) continue;
       const std::string& name = tensors[i]->name;
@@ -116,7 +115,7 @@ class CaseJudge {
   Status CheckOutputs() {
     const CaseTensors& tensors = sample_.tensors;
     KS_TRY(const std::vector<ExpectedOutput> expected,
-           ExpectedOutputs(subject_.graph, tensors, subject_.task.results));
+           ExpectedOutputs(traced_.graph, tensors, traced_.task.results));
     const RunOutcome& run = outcome_.run;
     if (expected.size() != run.outputs.size()) {
       Object(VerdictKind::kRefuted, {.kind = FindingKind::kWrongOutputCount,
@@ -125,14 +124,14 @@ class CaseJudge {
       return {};
     }
     for (size_t i = 0; i < expected.size(); ++i) {
-      CheckOutput(expected[i], run.outputs[i], run.unwritten[i], subject_.usual_rms[i]);
+      CheckOutput(expected[i], run.outputs[i], run.unwritten[i], traced_.usual_rms[i]);
     }
     KS_TRY(const std::vector<ExpectedOutput> mutated,
-           ExpectedOutputs(subject_.graph, tensors, subject_.task.mutated));
+           ExpectedOutputs(traced_.graph, tensors, traced_.task.mutated));
     for (size_t i = 0; i < mutated.size(); ++i) {
       const HostTensor* after = InputAfter(mutated[i].name);
       if (after == nullptr) continue;
-      CheckOutput(mutated[i], *after, {}, subject_.usual_rms[expected.size() + i]);
+      CheckOutput(mutated[i], *after, {}, traced_.usual_rms[expected.size() + i]);
     }
     return {};
   }
@@ -152,7 +151,7 @@ class CaseJudge {
     // Where everything is zero nothing is rounded, so that ties there are decided.
     if (sample_.inputs == "zeros") return;
     const std::optional<std::vector<bool>> ties =
-        NearTies(subject_.graph, expected.name, sample_.tensors.values);
+        NearTies(traced_.graph, expected.name, sample_.tensors.values);
     if (!ties || ties->size() != expected.exact.size()) return;
     HostTensor rest = got;
     size_t left_out = 0;
@@ -161,7 +160,7 @@ class CaseJudge {
       rest.set(static_cast<int64_t>(k), expected.exact[k]);
       ++left_out;
     }
-    *judgement = JudgeOutput(subject_.graph, expected, rest, sample_.tensors.values, options);
+    *judgement = JudgeOutput(traced_.graph, expected, rest, sample_.tensors.values, options);
     // What is left was chosen among values that differ.
     judgement->several_answers = false;
     judgement->numbers.elements -= left_out;
@@ -172,7 +171,7 @@ class CaseJudge {
     constexpr double kNotExplained = std::numeric_limits<double>::infinity();
     if (!IsFloat(expected.dtype)) return kNotExplained;
     const double eps = std::max(UnitRoundoff(expected.dtype), verification_.AllowedEpsilon());
-    const double room = LongSumRoundings(subject_.graph) * eps;
+    const double room = LongSumRoundings(traced_.graph) * eps;
     const double rms = expected.Rms();
     double largest = 0;
     for (size_t k = 0; k < expected.exact.size(); ++k) {
@@ -203,6 +202,7 @@ class CaseJudge {
     if (missing > 0) {
       const auto first = static_cast<size_t>(std::find(unwritten.begin(), unwritten.end(), true) -
                                              unwritten.begin());
+      const std::optional<CandidateProblem>& cleared = traced_.call->cleared_launch;
       Counterexample example = Example();
       example.output = expected.name;
       example.index = IndexOf(first, expected.shape);
@@ -212,11 +212,8 @@ class CaseJudge {
       example.elements = unwritten.size();
       Object(
           VerdictKind::kRefuted,
-          {.kind =
-               subject_.failed_launch.empty() ? FindingKind::kUnwritten : FindingKind::kLaunchError,
-           .message = (subject_.failed_launch.empty()
-                           ? ""
-                           : "a launch failed (" + subject_.failed_launch + "): ") +
+          {.kind = cleared ? FindingKind::kLaunchError : FindingKind::kUnwritten,
+           .message = (cleared ? "a launch failed (" + cleared->message + "): " : "") +
                       fmt::format("{} of {} elements of {} were never written, the first at [{}]",
                                   missing, unwritten.size(), expected.name,
                                   fmt::join(IndexOf(first, expected.shape), ", ")),
@@ -228,16 +225,16 @@ class CaseJudge {
                                    .atol = verification_.options.atol,
                                    .usual_rms = usual_rms};
     OutputJudgement judgement =
-        JudgeOutput(subject_.graph, expected, got, sample_.tensors.values, options);
+        JudgeOutput(traced_.graph, expected, got, sample_.tensors.values, options);
     if (!judgement.right) LeaveOutNearTies(expected, got, options, &judgement);
-    if (!judgement.right && subject_.request.configuration.group == "timing") {
+    if (!judgement.right && traced_.request.configuration.group == "timing") {
       if (const double share = ShareOfLongSums(expected, got); share <= 1) {
         judgement.right = true;
         judgement.numbers.wrong = 0;
         judgement.numbers.worst = share * kLimit;
       }
     }
-    outcome_.numbers.push_back({.configuration = subject_.request.configuration.name,
+    outcome_.numbers.push_back({.configuration = traced_.request.configuration.name,
                                 .inputs = sample_.inputs,
                                 .seed = sample_.seed,
                                 .output = expected.name,
@@ -273,7 +270,7 @@ class CaseJudge {
   }
 
   const Verification& verification_;
-  const TracedShape& subject_;
+  const TracedShape& traced_;
   const Case& sample_;
   std::vector<CallArgument> arguments_;
   CaseOutcome outcome_;
@@ -281,15 +278,15 @@ class CaseJudge {
 
 }  // namespace
 
-Result<CaseOutcome> Verification::Judge(const TracedShape& subject, const Case& sample,
-                                        const Watchers& watchers) const {
-  return JudgePlan(subject, subject.plan, sample, nullptr, watchers);
+Result<CaseOutcome> Verification::Judge(const TracedShape& traced, const Case& sample,
+                                        const Watch& watch) const {
+  return JudgePlan(traced, traced.plan(), sample, nullptr, watch);
 }
 
-Result<CaseOutcome> Verification::JudgePlan(const TracedShape& subject, const Plan& plan,
+Result<CaseOutcome> Verification::JudgePlan(const TracedShape& traced, const Plan& plan,
                                             const Case& sample, const CaseTensors* earlier,
-                                            const Watchers& watchers) const {
-  return CaseJudge(*this, subject, sample).Run(plan, earlier, watchers);
+                                            const Watch& watch) const {
+  return CaseJudge(*this, traced, sample).Run(plan, earlier, watch);
 }
 
 }  // namespace kernelsmith

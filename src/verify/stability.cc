@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "algebra/equivalence.h"
-#include "verify/arguments.h"
+#include "candidate/call.h"
 #include "vgpu/observer.h"
 #include "vgpu/op_facts.h"
 
@@ -52,20 +52,18 @@ bool BeyondRounding(const ExpectedOutput& wanted, const Tensor<Symbolic>& got, d
   return false;
 }
 
-Result<bool> ComputesSomethingElse(const Verification& verification, const TracedShape& subject,
+Result<bool> ComputesSomethingElse(const Verification& verification, const TracedShape& traced,
                                    const Case& sample) {
   if (!verification.options.algebra) return false;
   OverflowObserver finite;
-  KS_TRY(const CaseOutcome plain, verification.Judge(subject, sample, {.observer = &finite}));
+  KS_TRY(const CaseOutcome plain, verification.Judge(traced, sample, {.observer = &finite}));
   if (finite.overflowed || plain.run.failure) return false;
-  const Result<std::string> ptx = verification.tools.compiler.CompileVisibleMath(
-      verification.compiled, verification.options.compile);
+  const Result<std::string> ptx = verification.candidate.VisibleMath();
   if (!ptx.ok()) return false;
-  KS_TRY(const std::vector<CallArgument> arguments,
-         MakeCallArguments(subject.task, sample.tensors));
-  SymbolicRunRequest request{.plan = &subject.plan,
+  KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(traced.task, sample.tensors));
+  SymbolicRunRequest request{.plan = &traced.plan(),
                              .ptx = *ptx,
-                             .ptx_name = verification.compiled.ptx_path.string(),
+                             .ptx_name = verification.compiled().ptx_path.string(),
                              .inputs = FlattenTensors(arguments),
                              .first_input = {},
                              .poison_seed = sample.seed | 1};
@@ -79,7 +77,7 @@ Result<bool> ComputesSomethingElse(const Verification& verification, const Trace
   const Result<SymbolicRun> run = RunSymbolically(request, algebra, verification.tools.device);
   if (!run.ok() || run->failure) return false;
   KS_TRY(const std::vector<ExpectedOutput> expected,
-         ExpectedOutputs(subject.graph, sample.tensors, subject.task.results));
+         ExpectedOutputs(traced.graph, sample.tensors, traced.task.results));
   for (size_t i = 0; i < expected.size() && i < run->outputs.size(); ++i) {
     const ExpectedOutput& wanted = expected[i];
     const Tensor<Symbolic>& got = run->outputs[i];

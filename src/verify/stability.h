@@ -26,7 +26,7 @@ bool BeyondRounding(const ExpectedOutput& wanted, const Tensor<Symbolic>& got, d
 // True if the kernel's own rounding can't explain what it gives on `sample`: every operation was
 // followed with the scale of its rounding error, all of them stayed finite, and a result is further
 // off than that allows. False: rounding or overflow may explain it, or it can't be told.
-Result<bool> ComputesSomethingElse(const Verification& verification, const TracedShape& subject,
+Result<bool> ComputesSomethingElse(const Verification& verification, const TracedShape& traced,
                                    const Case& sample);
 
 }  // namespace kernelsmith

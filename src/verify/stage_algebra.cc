@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "algebra/equivalence.h"
-#include "verify/arguments.h"
+#include "candidate/call.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
@@ -15,18 +15,18 @@ constexpr uint64_t kFew = 64;  // elements: below, there is nothing to sum
 // Float inputs tried when the algebra differs, before we say that the effect is small.
 constexpr int kAttempts = 3;
 
-uint64_t Elements(const TracedShape& subject) {
+uint64_t Elements(const TracedShape& traced) {
   uint64_t count = 0;
-  for (const TensorSpec& tensor : subject.task.tensors) {
+  for (const TensorSpec& tensor : traced.task.tensors) {
     count += static_cast<uint64_t>(ElementCount(tensor.shape).value_or(0));
   }
   return count;
 }
 
-// The dearest shape that is affordable, or the cheapest there is.
+// The most expensive shape that is affordable, or the cheapest there is.
 TracedShape* Choose(const Verification& verification) {
   TracedShape* best = nullptr;
-  for (const auto& each : verification.subjects) {
+  for (const auto& each : verification.shapes) {
     if (each == nullptr || Elements(*each) < kFew) continue;
     if (best == nullptr) {
       best = each.get();
@@ -38,7 +38,7 @@ TracedShape* Choose(const Verification& verification) {
       best = each.get();
     }
   }
-  return best != nullptr ? best : verification.subjects[0].get();
+  return best != nullptr ? best : verification.shapes[0].get();
 }
 
 void TensorNames(const std::vector<TaskArgument>& arguments, std::vector<std::string>* names) {
@@ -49,17 +49,19 @@ void TensorNames(const std::vector<TaskArgument>& arguments, std::vector<std::st
 }
 
 // Floats on which the difference shows. Nothing: the effect stays below `worst` scales.
-Status SearchCounterexample(Verification& verification, const TracedShape& subject, double* worst) {
+Status SearchCounterexample(Verification& verification, const TracedShape& traced, double* worst,
+                            StageResult& stage) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     for (const Recipe& recipe : Recipes()) {
       const std::string inputs(recipe.name);
-      const uint64_t stream = 5000 + static_cast<uint64_t>(attempt) * 100 +
-                              static_cast<uint64_t>(&recipe - Recipes().data());
-      KS_TRY(
-          const std::optional<Case> sample,
-          verification.MakeCase(subject, inputs, verification.CaseSecret(subject, inputs, stream)));
+      const uint64_t draw = static_cast<uint64_t>(attempt) * Recipes().size() +
+                            static_cast<uint64_t>(&recipe - Recipes().data());
+      KS_TRY(const std::optional<Case> sample,
+             verification.MakeCase(
+                 traced, inputs,
+                 verification.CaseSecret(traced, inputs, SeedStream::kAlgebraSearch, draw)));
       if (!sample) continue;
-      KS_TRY(CaseOutcome outcome, verification.Judge(subject, *sample));
+      KS_TRY(CaseOutcome outcome, verification.Judge(traced, *sample));
       for (const NumbersChecked& row : outcome.numbers) {
         if (!recipe.harsh) *worst = std::max(*worst, row.worst);
       }
@@ -67,7 +69,7 @@ Status SearchCounterexample(Verification& verification, const TracedShape& subje
         // The algebra has shown that this is not rounding: any error beyond it counts.
         if (each.kind != VerdictKind::kRefuted) continue;
         each.finding.message += ", and the algebra differs from PyTorch's";
-        verification.Add(VerdictKind::kRefuted, std::move(each.finding));
+        stage.Add(VerdictKind::kRefuted, std::move(each.finding));
         return {};
       }
     }
@@ -77,48 +79,45 @@ Status SearchCounterexample(Verification& verification, const TracedShape& subje
 
 }  // namespace
 
-Status AlgebraStage(Verification& verification) {
+Result<StageResult> AlgebraStage(Verification& verification) {
   AlgebraProof& proof = verification.verdict.proof.algebra;
-  if (!verification.options.algebra) {
-    verification.skipped = true;
-    verification.note = "not asked for";
-    return {};
-  }
-  const auto inconclusive = [&](const std::string& reason) -> Status {
+  if (!verification.options.algebra) return StageResult::Skipped("not asked for");
+  StageResult stage;
+  const auto inconclusive = [&](const std::string& reason) {
     proof.outcome = "inconclusive";
     proof.reason = reason;
-    verification.note = "inconclusive: " + reason;
-    return {};
+    stage.note = "inconclusive: " + reason;
+    return stage;
   };
-  const TracedShape& subject = *Choose(verification);
-  const Result<std::string> ptx = verification.tools.compiler.CompileVisibleMath(
-      verification.compiled, verification.options.compile);
+  const TracedShape& traced = *Choose(verification);
+  const Result<std::string> ptx = verification.candidate.VisibleMath();
   if (!ptx.ok()) return inconclusive(ptx.error().message());
 
   // Two sets of floats, so that what a near tie hides in one shows in the other.
-  std::vector<CaseTensors> tensors = {subject.seen};
-  KS_TRY(
-      std::optional<Case> other,
-      verification.MakeCase(subject, "redrawn", verification.CaseSecret(subject, "redrawn", 6000)));
+  std::vector<CaseTensors> tensors = {traced.seen};
+  KS_TRY(std::optional<Case> other,
+         verification.MakeCase(
+             traced, "redrawn",
+             verification.CaseSecret(traced, "redrawn", SeedStream::kAlgebraRedrawn)));
   if (other) tensors.push_back(std::move(other->tensors));
   std::vector<std::vector<CallArgument>> arguments;
-  EquivalenceRequest request{.graph = &subject.graph,
-                             .plan = &subject.plan,
+  EquivalenceRequest request{.graph = &traced.graph,
+                             .plan = &traced.plan(),
                              .ptx = *ptx,
-                             .ptx_name = verification.compiled.ptx_path.string(),
+                             .ptx_name = verification.compiled().ptx_path.string(),
                              .input_names = {},
-                             .results = subject.task.results,
-                             .mutated = subject.task.mutated,
+                             .results = traced.task.results,
+                             .mutated = traced.task.mutated,
                              .draws = {}};
-  TensorNames(subject.task.arguments, &request.input_names);
+  TensorNames(traced.task.arguments, &request.input_names);
   for (const CaseTensors& each : tensors) {
-    KS_TRY(std::vector<CallArgument> made, MakeCallArguments(subject.task, each));
+    KS_TRY(std::vector<CallArgument> made, MakeCallArguments(traced.task, each));
     arguments.push_back(std::move(made));
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     request.draws.push_back({.inputs = FlattenTensors(arguments[i]),
                              .values = &tensors[i].values,
-                             .seed = verification.Secret(6100 + i)});
+                             .seed = verification.Secret(SeedStream::kAlgebraFields, i)});
   }
   const Result<EquivalenceReport> compared = CompareWithGraph(request, verification.tools.device);
   if (!compared.ok()) return inconclusive(compared.error().message());
@@ -126,7 +125,7 @@ Status AlgebraStage(Verification& verification) {
   proof.draws = static_cast<int>(report.draws);
   proof.bound = report.bound ? fmt::format("{:.1e}", *report.bound) : "heuristic";
   proof.assumptions = report.assumptions;
-  proof.configurations = {subject.request.configuration.name};
+  proof.configurations = {traced.request.configuration.name};
   uint64_t different = 0;
   for (const OutputEquivalence& output : report.outputs) {
     proof.proved += static_cast<uint64_t>(output.equal);
@@ -135,24 +134,24 @@ Status AlgebraStage(Verification& verification) {
   }
   if (report.proved()) {
     proof.outcome = "equal";
-    verification.note =
-        fmt::format("{} elements equal at {}", proof.proved, subject.request.configuration.name);
-    return {};
+    stage.note =
+        fmt::format("{} elements equal at {}", proof.proved, traced.request.configuration.name);
+    return stage;
   }
   if (report.verdict != Equality::kDifferent) return inconclusive(report.reason);
   proof.outcome = "different";
   proof.reason = report.reason;
   double worst = 0;
-  KS_RETURN_IF_ERROR(SearchCounterexample(verification, subject, &worst));
-  if (verification.Ended()) return {};
-  verification.Add(
+  KS_RETURN_IF_ERROR(SearchCounterexample(verification, traced, &worst, stage));
+  if (stage.Ended()) return stage;
+  stage.Add(
       VerdictKind::kInconclusive,
       {.kind = FindingKind::kAlgebraicallyDifferent,
        .message = fmt::format("{} of {} elements are not the same algebra as PyTorch's ({}); no "
                               "inputs were found on which it shows: effect below {:.2g} of the "
                               "tolerance",
                               different, proof.elements, report.reason, worst / kLimit)});
-  return {};
+  return stage;
 }
 
 }  // namespace kernelsmith

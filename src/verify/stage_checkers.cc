@@ -33,17 +33,18 @@ Finding FromChecker(const checkers::Finding& found) {
 // Number of a hidden configuration: in our suite the first hidden one is often a single element.
 constexpr size_t kOddConfiguration = 2;
 
-Status CheckSubject(Verification& verification, const TracedShape& subject, vgpu::VirtualGpu& gpu) {
+Status CheckShape(Verification& verification, const TracedShape& traced, StageResult& stage) {
+  vgpu::VirtualGpu& gpu = verification.tools.device.gpu();
   checkers::FindingSink sink;
   checkers::CheckerList list(sink);
   checkers::AddVerdictCheckers(list, sink, gpu);
   // Inputs that are overwritten are found by what is in them afterwards.
   PlanChecks steps(
-      subject.plan, list, gpu,
-      {.place = {}, .may_write = std::vector<bool>(subject.plan.buffers.size(), true)});
-  const Case sample{.seed = verification.Secret(500), .tensors = subject.seen};
+      traced.plan(), list, gpu,
+      {.place = {}, .may_write = std::vector<bool>(traced.plan().buffers.size(), true)});
+  const Case sample{.seed = verification.Secret(SeedStream::kChecked), .tensors = traced.seen};
   KS_TRY(CaseOutcome outcome,
-         verification.Judge(subject, sample,
+         verification.Judge(traced, sample,
                             {.observer = &list, .steps = &steps, .preparation = true}));
   list.Finish();
   const bool unwritten =
@@ -58,20 +59,20 @@ Status CheckSubject(Verification& verification, const TracedShape& subject, vgpu
       // depend on garbage without consequence: then garbage that differs decides
       // (stage_determinism.cc).
       if (!found.host_sees_it) {
-        if (!unwritten) verification.Warn(std::move(finding));
+        if (!unwritten) stage.Warn(std::move(finding));
         continue;
       }
     }
     if (found.severity == Severity::kError) {
-      verification.Add(VerdictKind::kRefuted, std::move(finding));
+      stage.Add(VerdictKind::kRefuted, std::move(finding));
     } else {
-      verification.Warn(std::move(finding));
+      stage.Warn(std::move(finding));
     }
   }
   // A run that ended early was seen in part only; what ended it is told as well.
   for (Objection& each : outcome.objections) {
     if (outcome.run.failure || each.kind == VerdictKind::kUnsupported) {
-      verification.Add(each.kind, std::move(each.finding));
+      stage.Add(each.kind, std::move(each.finding));
     }
   }
   return {};
@@ -79,13 +80,9 @@ Status CheckSubject(Verification& verification, const TracedShape& subject, vgpu
 
 }  // namespace
 
-Status CheckersStage(Verification& verification) {
-  vgpu::VirtualGpu* gpu = verification.tools.device.gpu();
-  if (gpu == nullptr || !verification.options.checkers) {
-    verification.skipped = true;
-    verification.note = gpu == nullptr ? "this device has no checkers" : "not asked for";
-    return {};
-  }
+Result<StageResult> CheckersStage(Verification& verification) {
+  if (!verification.options.checkers) return StageResult::Skipped("not asked for");
+  StageResult stage;
   // The quick shape has round sizes; a hidden one has threads that part at its edges.
   const auto& all = verification.configurations;
   std::vector<size_t> chosen = {0};
@@ -95,17 +92,16 @@ Status CheckersStage(Verification& verification) {
     chosen.push_back(all.size() - 1);
   }
   for (const size_t configuration : chosen) {
-    const Result<TracedShape*> prepared = verification.Prepare(configuration);
+    const Result<TracedShape*> prepared = verification.Prepare(configuration, stage);
     if (!prepared.ok() && configuration > 0 && all[configuration].group == "timing") break;
-    KS_TRY(const TracedShape* subject, prepared);
-    if (subject == nullptr) return {};
-    KS_RETURN_IF_ERROR(CheckSubject(verification, *subject, *gpu));
-    if (verification.Ended()) return {};
-    verification.note +=
-        (verification.note.empty() ? "" : "; ") + subject->request.configuration.name;
+    KS_TRY(const TracedShape* traced, prepared);
+    if (traced == nullptr) return stage;
+    KS_RETURN_IF_ERROR(CheckShape(verification, *traced, stage));
+    if (stage.Ended()) return stage;
+    stage.note += (stage.note.empty() ? "" : "; ") + traced->request.configuration.name;
   }
   verification.verdict.proof.checkers = checkers::VerdictCheckerNames();
-  return {};
+  return stage;
 }
 
 }  // namespace kernelsmith

@@ -48,31 +48,33 @@ constexpr uint64_t kSchedulesOfAtomics = 12;
 
 }  // namespace
 
-Status DeterminismStage(Verification& verification) {
-  const TracedShape& subject = *verification.subjects[0];
-  const Case one{.seed = verification.Secret(3000), .tensors = subject.seen};
-  const Case other{.seed = verification.Secret(3001), .tensors = subject.seen};
-  KS_TRY(const CaseOutcome first, verification.Judge(subject, one));
-  KS_TRY(const CaseOutcome again, verification.Judge(subject, one));
+Result<StageResult> DeterminismStage(Verification& verification) {
+  StageResult stage;
+  const TracedShape& traced = *verification.shapes[0];
+  const Case one{.seed = verification.Secret(SeedStream::kDeterminism, 0), .tensors = traced.seen};
+  const Case other{.seed = verification.Secret(SeedStream::kDeterminism, 1),
+                   .tensors = traced.seen};
+  KS_TRY(const CaseOutcome first, verification.Judge(traced, one));
+  KS_TRY(const CaseOutcome again, verification.Judge(traced, one));
   // Fresh memory holds other bytes: what shows them was never initialised.
-  KS_TRY(const CaseOutcome garbage, verification.Judge(subject, other));
+  KS_TRY(const CaseOutcome garbage, verification.Judge(traced, other));
   if (const auto at = FirstDifference(first.run, garbage.run);
       at && !FirstDifference(first.run, again.run)) {
     const HostTensor& tensor = first.run.outputs[at->output];
-    verification.Add(VerdictKind::kRefuted,
-                     {.kind = FindingKind::kUninitializedRead,
-                      .message = fmt::format("{} depends on memory that nobody wrote: element {} "
-                                             "is {:.9g} or {:.9g} as the garbage "
-                                             "in it is",
-                                             subject.task.results[at->output], at->element,
-                                             tensor.at(at->element),
-                                             garbage.run.outputs[at->output].at(at->element))});
-    return {};
+    stage.Add(VerdictKind::kRefuted,
+              {.kind = FindingKind::kUninitializedRead,
+               .message =
+                   fmt::format("{} depends on memory that nobody wrote: element {} "
+                               "is {:.9g} or {:.9g} as the garbage "
+                               "in it is",
+                               traced.task.results[at->output], at->element, tensor.at(at->element),
+                               garbage.run.outputs[at->output].at(at->element))});
+    return stage;
   }
   bool same = true;
   double spread = 0;
   const bool atomics = std::any_of(first.run.launches.begin(), first.run.launches.end(),
-                                   [](const RunLaunch& l) { return l.may_depend_on_order; });
+                                   [](const WatchedLaunch& l) { return l.may_depend_on_order; });
   // What reads where it runs gets to run in other places: the schedule chooses them.
   const bool environment =
       std::any_of(verification.verdict.findings.begin(), verification.verdict.findings.end(),
@@ -82,13 +84,13 @@ Status DeterminismStage(Verification& verification) {
     if (!same && schedule > kSchedules) break;
     Case other_order = one;
     other_order.schedule = schedule;
-    KS_TRY(CaseOutcome outcome, verification.Judge(subject, other_order));
+    KS_TRY(CaseOutcome outcome, verification.Judge(traced, other_order));
     if (outcome.run.failure) continue;
     for (Objection& each : outcome.objections) {
       if (each.kind != VerdictKind::kRefuted) continue;
       each.finding.message = "in another order of blocks and warps: " + each.finding.message;
-      verification.Add(VerdictKind::kRefuted, std::move(each.finding));
-      return {};
+      stage.Add(VerdictKind::kRefuted, std::move(each.finding));
+      return stage;
     }
     if (const auto at = FirstDifference(first.run, outcome.run)) {
       same = false;
@@ -97,18 +99,18 @@ Status DeterminismStage(Verification& verification) {
   }
   verification.verdict.proof.deterministic = same;
   verification.verdict.proof.spread = spread;
-  verification.note = fmt::format("{} other orders, other garbage in fresh memory", schedules);
-  if (same) return {};
+  stage.note = fmt::format("{} other orders, other garbage in fresh memory", schedules);
+  if (same) return stage;
   Finding finding{.kind = FindingKind::kNondeterministic,
                   .message = fmt::format("results change with the order of blocks and atomics, by "
                                          "up to {:.2g}",
                                          spread)};
   if (verification.options.policy.require_deterministic) {
-    verification.Add(VerdictKind::kRefuted, std::move(finding));
+    stage.Add(VerdictKind::kRefuted, std::move(finding));
   } else {
-    verification.Warn(std::move(finding));
+    stage.Warn(std::move(finding));
   }
-  return {};
+  return stage;
 }
 
 }  // namespace kernelsmith

@@ -16,7 +16,7 @@ namespace kernelsmith {
 namespace {
 
 struct Job {
-  TracedShape* subject = nullptr;
+  TracedShape* traced = nullptr;
   Case sample;
   std::optional<Result<CaseOutcome>> outcome;
 };
@@ -27,7 +27,7 @@ void RunJobs(const Verification& verification, std::vector<Job>& jobs, bool all 
   std::atomic<bool> failed = false;
   const auto work = [&] {
     for (size_t i = next++; i < jobs.size() && (all || !failed); i = next++) {
-      jobs[i].outcome = verification.Judge(*jobs[i].subject, jobs[i].sample);
+      jobs[i].outcome = verification.Judge(*jobs[i].traced, jobs[i].sample);
       if (!jobs[i].outcome->ok() || !(*jobs[i].outcome)->objections.empty()) failed = true;
     }
   };
@@ -39,9 +39,9 @@ void RunJobs(const Verification& verification, std::vector<Job>& jobs, bool all 
   for (std::future<void>& other : others) other.get();
 }
 
-uint64_t InputElements(const TracedShape& subject) {
+uint64_t InputElements(const TracedShape& traced) {
   uint64_t count = 0;
-  for (const TensorSpec& tensor : subject.task.tensors) {
+  for (const TensorSpec& tensor : traced.task.tensors) {
     count += static_cast<uint64_t>(ElementCount(tensor.shape).value_or(0));
   }
   return count;
@@ -58,23 +58,22 @@ Status Shrink(Verification& verification, Finding& finding, const TracedShape& f
   const uint64_t size = InputElements(found);
   std::vector<TracedShape*> smaller;
   // What tracing says of a smaller shape is that shape's business, not this finding's.
-  const Verdict before = verification.verdict;
+  StageResult ignored;
   for (size_t i = 0; i < verification.configurations.size() && smaller.size() < kTries; ++i) {
-    const Result<TracedShape*> subject = verification.Prepare(i);
-    if (subject.ok() && *subject != nullptr && InputElements(**subject) < size) {
-      smaller.push_back(*subject);
+    const Result<TracedShape*> traced = verification.Prepare(i, ignored);
+    if (traced.ok() && *traced != nullptr && InputElements(**traced) < size) {
+      smaller.push_back(*traced);
     }
   }
-  verification.verdict = before;
   std::sort(smaller.begin(), smaller.end(), [](const TracedShape* a, const TracedShape* b) {
     return InputElements(*a) < InputElements(*b);
   });
-  for (TracedShape* subject : smaller) {
+  for (TracedShape* traced : smaller) {
     const Counterexample& example = *finding.counterexample;
     KS_TRY(const std::optional<Case> sample,
-           verification.MakeCase(*subject, example.inputs, example.seed));
+           verification.MakeCase(*traced, example.inputs, example.seed));
     if (!sample) continue;
-    const Result<CaseOutcome> outcome = verification.Judge(*subject, *sample);
+    const Result<CaseOutcome> outcome = verification.Judge(*traced, *sample);
     if (!outcome.ok()) continue;
     for (const Objection& each : outcome->objections) {
       if (each.kind != VerdictKind::kRefuted || each.finding.kind != finding.kind) continue;
@@ -88,7 +87,7 @@ Status Shrink(Verification& verification, Finding& finding, const TracedShape& f
 // Adds what the jobs showed. Wrong on the task's own inputs is wrong; on mild ones if it is more
 // than rounding; on harsh ones it is instability, unless the kernel's own rounding can't explain it
 // or the options say that they decide.
-Status Conclude(Verification& verification, std::vector<Job>& jobs) {
+Status Conclude(Verification& verification, std::vector<Job>& jobs, StageResult& stage) {
   const bool structured_decide =
       verification.options.policy.inputs == VerifyPolicy::Inputs::kStructured;
   for (Job& job : jobs) {
@@ -102,19 +101,19 @@ Status Conclude(Verification& verification, std::vector<Job>& jobs) {
       if (each.kind != VerdictKind::kRefuted) {
         // Ties are made by these recipes: what they show of choices among equals is nothing.
         if (task_inputs || each.finding.kind != FindingKind::kSeveralAnswers) {
-          verification.Add(each.kind, std::move(each.finding));
+          stage.Add(each.kind, std::move(each.finding));
         }
         continue;
       }
       const bool fault = each.finding.kind != FindingKind::kWrongValue;
       bool decides = task_inputs || structured_decide || fault || (!job.sample.harsh && each.gross);
       if (!decides && each.gross) {
-        KS_TRY(decides, ComputesSomethingElse(verification, *job.subject, job.sample));
+        KS_TRY(decides, ComputesSomethingElse(verification, *job.traced, job.sample));
         if (decides) each.finding.message += ", more than any rounding in this kernel";
       }
       if (decides) {
-        KS_RETURN_IF_ERROR(Shrink(verification, each.finding, *job.subject));
-        verification.Add(VerdictKind::kRefuted, std::move(each.finding));
+        KS_RETURN_IF_ERROR(Shrink(verification, each.finding, *job.traced));
+        stage.Add(VerdictKind::kRefuted, std::move(each.finding));
       } else {
         each.finding.kind = FindingKind::kUnstable;
         each.finding.message = fmt::format(
@@ -122,10 +121,10 @@ Status Conclude(Verification& verification, std::vector<Job>& jobs) {
             "rounding explains",
             job.sample.inputs, FindRecipe(job.sample.inputs)->what,
             each.finding.counterexample->scales / kLimit);
-        verification.Warn(std::move(each.finding));
+        stage.Warn(std::move(each.finding));
       }
     }
-    if (verification.Ended()) return {};
+    if (stage.Ended()) return {};
   }
   return {};
 }
@@ -134,25 +133,26 @@ Status Conclude(Verification& verification, std::vector<Job>& jobs) {
 // far as the budget goes.
 Status Structured(Verification& verification,
                   const std::vector<std::pair<TracedShape*, uint64_t>>& by_cost,
-                  std::vector<std::string>* done) {
+                  std::vector<std::string>* done, StageResult& stage) {
   uint64_t left = verification.options.structured_budget;
-  uint64_t stream = 1000;
+  uint64_t draw = 0;
   for (size_t round = 0; round < by_cost.size(); ++round) {
-    const auto& [subject, cost] = by_cost[round];
+    const auto& [traced, cost] = by_cost[round];
     // The largest shape is for what depends on sizes; values were varied at the others.
-    if (round > 0 && subject->request.configuration.group == "timing") continue;
+    if (round > 0 && traced->request.configuration.group == "timing") continue;
     std::vector<Job> jobs;
     for (const Recipe& recipe : Recipes()) {
-      ++stream;
+      ++draw;
       if (recipe.spikes) continue;
       // Harsh ones everywhere would cost time and show nothing more.
       if (recipe.harsh && round > 0) continue;
       if (cost > left && (round > 0 || jobs.size() >= 4)) continue;
-      if (!Applies(recipe, subject->seen.values, verification.Inputs(*subject))) continue;
+      if (!Applies(recipe, traced->seen.values, verification.Inputs(*traced))) continue;
       const std::string inputs(recipe.name);
       KS_TRY(std::optional<Case> sample,
-             verification.MakeCase(*subject, inputs,
-                                   verification.CaseSecret(*subject, inputs, stream)));
+             verification.MakeCase(
+                 *traced, inputs,
+                 verification.CaseSecret(*traced, inputs, SeedStream::kStructured, draw)));
       if (!sample) {
         auto& outside = verification.verdict.proof.outside_domain;
         if (std::find(outside.begin(), outside.end(), recipe.name) == outside.end()) {
@@ -164,7 +164,7 @@ Status Structured(Verification& verification,
       if (std::find(done->begin(), done->end(), recipe.name) == done->end()) {
         done->emplace_back(recipe.name);
       }
-      jobs.push_back({subject, *std::move(sample), {}});
+      jobs.push_back({traced, *std::move(sample), {}});
     }
     // Harsh failures do not end the batch's meaning, so it runs in two halves.
     std::vector<Job> harsh;
@@ -177,11 +177,11 @@ Status Structured(Verification& verification,
       }
     }
     RunJobs(verification, jobs);
-    KS_RETURN_IF_ERROR(Conclude(verification, jobs));
-    if (verification.Ended()) return {};
+    KS_RETURN_IF_ERROR(Conclude(verification, jobs, stage));
+    if (stage.Ended()) return {};
     RunJobs(verification, harsh);
-    KS_RETURN_IF_ERROR(Conclude(verification, harsh));
-    if (verification.Ended()) return {};
+    KS_RETURN_IF_ERROR(Conclude(verification, harsh, stage));
+    if (stage.Ended()) return {};
   }
   return {};
 }
@@ -201,22 +201,23 @@ const Objection* Overflow(const CaseOutcome& outcome) {
 // instability; one that is right for some places of the spike and overflows for others has a
 // maximum that leaves some out.
 Status Spikes(Verification& verification,
-              const std::vector<std::pair<TracedShape*, uint64_t>>& by_cost) {
+              const std::vector<std::pair<TracedShape*, uint64_t>>& by_cost, StageResult& stage) {
   if (!HasSoftmax(by_cost.front().first->graph)) return {};
   uint64_t left = verification.options.structured_budget;
-  uint64_t stream = 2000;
-  for (const auto& [subject, cost] : by_cost) {
+  uint64_t draw = 0;
+  for (const auto& [traced, cost] : by_cost) {
     std::vector<Job> jobs;
     for (const Recipe& recipe : Recipes()) {
-      ++stream;
+      ++draw;
       if (!recipe.spikes || cost > left) continue;
       const std::string inputs(recipe.name);
       KS_TRY(std::optional<Case> sample,
-             verification.MakeCase(*subject, inputs,
-                                   verification.CaseSecret(*subject, inputs, stream)));
+             verification.MakeCase(
+                 *traced, inputs,
+                 verification.CaseSecret(*traced, inputs, SeedStream::kSpikes, draw)));
       if (!sample) continue;
       left -= std::min(left, cost);
-      jobs.push_back({subject, *std::move(sample), {}});
+      jobs.push_back({traced, *std::move(sample), {}});
     }
     RunJobs(verification, jobs, /*all=*/true);
     const Objection* overflow = nullptr;
@@ -226,14 +227,14 @@ Status Spikes(Verification& verification,
       const CaseOutcome& outcome = **job.outcome;
       if (const Objection* found = Overflow(outcome)) overflow = found;
       subtracts |=
-          outcome.objections.empty() && NeedsMaxima(subject->graph, job.sample.tensors.values);
+          outcome.objections.empty() && NeedsMaxima(traced->graph, job.sample.tensors.values);
     }
     if (overflow != nullptr && subtracts) {
       Finding finding = overflow->finding;
       finding.message +=
           "; it subtracts a maximum, but not of all elements: where the largest "
           "value is elsewhere, the result is right";
-      verification.Add(VerdictKind::kRefuted, std::move(finding));
+      stage.Add(VerdictKind::kRefuted, std::move(finding));
       return {};
     }
     // Next to such values a small error is nobody's fault.
@@ -242,24 +243,25 @@ Status Spikes(Verification& verification,
         return each.finding.kind == FindingKind::kWrongValue && !each.gross;
       });
     }
-    KS_RETURN_IF_ERROR(Conclude(verification, jobs));
-    if (verification.Ended()) return {};
+    KS_RETURN_IF_ERROR(Conclude(verification, jobs, stage));
+    if (stage.Ended()) return {};
   }
   return {};
 }
 
 }  // namespace
 
-Status NumbersStage(Verification& verification) {
+Result<StageResult> NumbersStage(Verification& verification) {
+  StageResult stage;
   std::vector<std::pair<TracedShape*, uint64_t>> by_cost;
   const auto run = [&](std::vector<Job>& jobs) -> Status {
     RunJobs(verification, jobs);
-    KS_RETURN_IF_ERROR(Conclude(verification, jobs));
+    KS_RETURN_IF_ERROR(Conclude(verification, jobs, stage));
     for (const Job& job : jobs) {
       const bool known = std::any_of(by_cost.begin(), by_cost.end(),
-                                     [&](const auto& each) { return each.first == job.subject; });
+                                     [&](const auto& each) { return each.first == job.traced; });
       if (!known && job.outcome && job.outcome->ok()) {
-        by_cost.emplace_back(job.subject, job.subject->work);
+        by_cost.emplace_back(job.traced, job.traced->work);
       }
     }
     return {};
@@ -269,7 +271,7 @@ Status NumbersStage(Verification& verification) {
   std::vector<Job> jobs;
   std::set<std::string> shapes;
   for (size_t i = 0; i < verification.configurations.size();) {
-    const Result<TracedShape*> prepared = verification.Prepare(i);
+    const Result<TracedShape*> prepared = verification.Prepare(i, stage);
     // A shape for timing may be too much for PyTorch: the others were not.
     if (!prepared.ok() && (verification.configurations[i].group != "timing" || i == 0)) {
       return prepared.error();
@@ -279,28 +281,28 @@ Status NumbersStage(Verification& verification) {
         (*prepared != nullptr && !shapes.insert((*prepared)->request.configuration.name).second)) {
       verification.configurations.erase(verification.configurations.begin() +
                                         static_cast<ptrdiff_t>(i));
-      verification.subjects.erase(verification.subjects.begin() + static_cast<ptrdiff_t>(i));
+      verification.shapes.erase(verification.shapes.begin() + static_cast<ptrdiff_t>(i));
       continue;
     }
-    TracedShape* subject = *prepared;
-    if (subject == nullptr) return {};
+    TracedShape* traced = *prepared;
+    if (traced == nullptr) return stage;
     ++i;
-    if (i > 1) NotePlan(verification, subject->plan);
-    if (verification.Ended()) return {};
-    jobs.push_back({subject, Case{.seed = kSeenSeed, .tensors = subject->seen}, {}});
+    if (i > 1) NotePlan(verification, traced->plan(), stage);
+    if (stage.Ended()) return stage;
+    jobs.push_back({traced, Case{.seed = kSeenSeed, .tensors = traced->seen}, {}});
     // The quick shape alone shows most of what is wrong.
     if (i > 1) continue;
     KS_RETURN_IF_ERROR(run(jobs));
-    if (verification.Ended()) return {};
+    if (stage.Ended()) return stage;
     jobs.clear();
   }
   KS_RETURN_IF_ERROR(run(jobs));
-  if (verification.Ended()) return {};
+  if (stage.Ended()) return stage;
   // A shape with a handful of elements has no sums and no neighbours, one for timing gets more room
   // for its long sums: they come last.
-  const auto last = [](const TracedShape& subject) {
+  const auto last = [](const TracedShape& traced) {
     constexpr uint64_t kFew = 64;
-    return InputElements(subject) < kFew || subject.request.configuration.group == "timing";
+    return InputElements(traced) < kFew || traced.request.configuration.group == "timing";
   };
   std::sort(by_cost.begin(), by_cost.end(), [&](const auto& a, const auto& b) {
     const bool last_a = last(*a.first);
@@ -310,32 +312,34 @@ Status NumbersStage(Verification& verification) {
     return std::tie(last_a, a.second, name_a) < std::tie(last_b, b.second, name_b);
   });
   std::vector<std::string> recipes;
-  KS_RETURN_IF_ERROR(Structured(verification, by_cost, &recipes));
-  if (verification.Ended()) return {};
-  KS_RETURN_IF_ERROR(Spikes(verification, by_cost));
-  if (verification.Ended()) return {};
+  KS_RETURN_IF_ERROR(Structured(verification, by_cost, &recipes, stage));
+  if (stage.Ended()) return stage;
+  KS_RETURN_IF_ERROR(Spikes(verification, by_cost, stage));
+  if (stage.Ended()) return stage;
   // PyTorch's own draws from secret seeds.
   jobs.clear();
   for (size_t i = 0; i < verification.configurations.size(); ++i) {
-    KS_TRY(TracedShape * subject, verification.Prepare(i));
+    KS_TRY(TracedShape * traced, verification.Prepare(i, stage));
     const auto draws = static_cast<uint64_t>(i == 0 ? verification.options.draws : 1);
     // Of a large shape an order that nobody knows is enough, and sooner there than PyTorch's draw.
-    const bool timing = i > 0 && subject->request.configuration.group == "timing";
-    const std::string inputs = timing && subject->evaluated_here ? "redrawn" : "task";
+    const bool timing = i > 0 && traced->request.configuration.group == "timing";
+    const std::string inputs = timing && traced->evaluated_here ? "redrawn" : "task";
     for (uint64_t draw = 0; draw < draws; ++draw) {
-      const uint64_t stream = i == 0 ? draw : 100 + i;
       KS_TRY(std::optional<Case> sample,
-             verification.MakeCase(*subject, inputs,
-                                   verification.CaseSecret(*subject, inputs, stream)));
+             verification.MakeCase(
+                 *traced, inputs,
+                 verification.CaseSecret(*traced, inputs,
+                                         i == 0 ? SeedStream::kTaskDraws : SeedStream::kShapeDraws,
+                                         i == 0 ? draw : i)));
       if (!sample) continue;
-      jobs.push_back({subject, *std::move(sample), {}});
+      jobs.push_back({traced, *std::move(sample), {}});
     }
   }
   KS_RETURN_IF_ERROR(run(jobs));
-  if (verification.Ended()) return {};
-  verification.note =
+  if (stage.Ended()) return stage;
+  stage.note =
       fmt::format("{} shapes, {} kinds of structured inputs", by_cost.size(), recipes.size());
-  return {};
+  return stage;
 }
 
 }  // namespace kernelsmith

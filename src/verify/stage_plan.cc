@@ -51,12 +51,12 @@ bool Overlaps(const PlanTensor& tensor) {
   return false;
 }
 
-void CheckOutputs(Verification& verification, const Plan& plan) {
+void CheckOutputs(const Plan& plan, StageResult& stage) {
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const PlanTensor& output = plan.outputs[i];
     const PlanBuffer& buffer = plan.buffers[output.at.buffer];
     if (Overlaps(output)) {
-      verification.Add(
+      stage.Add(
           VerdictKind::kRefuted,
           {.kind = FindingKind::kWrongStrides,
            .message = fmt::format("result {} has several elements in one place "
@@ -65,12 +65,11 @@ void CheckOutputs(Verification& verification, const Plan& plan) {
     }
     const bool allocated = buffer.kind != PlanBuffer::Kind::kInput;
     if (allocated && (buffer.prepared || buffer.kind == PlanBuffer::Kind::kVariable)) {
-      verification.Add(
-          VerdictKind::kRefuted,
-          {.kind = FindingKind::kStaticOutput,
-           .message = fmt::format("result {} lies in memory that every call returns "
-                                  "again: a second call changes the first one's result",
-                                  i)});
+      stage.Add(VerdictKind::kRefuted,
+                {.kind = FindingKind::kStaticOutput,
+                 .message = fmt::format("result {} lies in memory that every call returns "
+                                        "again: a second call changes the first one's result",
+                                        i)});
     }
     const uint64_t bytes = ExtentBytes(output).value_or(0);
     for (size_t j = 0; j < i; ++j) {
@@ -79,9 +78,9 @@ void CheckOutputs(Verification& verification, const Plan& plan) {
       if (other.at.buffer != output.at.buffer || bytes == 0 || other_bytes == 0) continue;
       if (other.at.offset < output.at.offset + bytes &&
           output.at.offset < other.at.offset + other_bytes && other.strides == output.strides) {
-        verification.Add(VerdictKind::kRefuted,
-                         {.kind = FindingKind::kAliasedOutputs,
-                          .message = fmt::format("results {} and {} share memory", j, i)});
+        stage.Add(VerdictKind::kRefuted,
+                  {.kind = FindingKind::kAliasedOutputs,
+                   .message = fmt::format("results {} and {} share memory", j, i)});
       }
     }
   }
@@ -89,7 +88,7 @@ void CheckOutputs(Verification& verification, const Plan& plan) {
 
 }  // namespace
 
-void NotePlan(Verification& verification, const Plan& plan) {
+void NotePlan(Verification& verification, const Plan& plan, StageResult& stage) {
   Verdict& verdict = verification.verdict;
   std::vector<std::string> entries;
   std::set<uint32_t> streams;
@@ -103,56 +102,56 @@ void NotePlan(Verification& verification, const Plan& plan) {
     }
   }
   // What can't be read can't run either: the stages that run it say why.
-  const Result<DeviceCode> read = ReadDeviceCode(verification.compiled.ptx, entries);
+  const Result<DeviceCode> read = ReadDeviceCode(verification.compiled().ptx, entries);
   const DeviceCode code = read.ok() ? *read : DeviceCode{};
   for (const std::string& each : code.precision) NoteOnce(verdict.proof.precision, each);
   if (!code.environment.empty()) {
-    verification.Note({.kind = FindingKind::kReadsEnvironment,
-                       .message = fmt::format("a kernel reads {}: it could tell one run from "
-                                              "another",
-                                              fmt::join(code.environment, ", "))});
+    stage.Note({.kind = FindingKind::kReadsEnvironment,
+                .message = fmt::format("a kernel reads {}: it could tell one run from "
+                                       "another",
+                                       fmt::join(code.environment, ", "))});
   }
   if (!code.cache_policy.empty()) {
-    verification.Note(
-        {.kind = FindingKind::kCachePolicy,
-         .message = fmt::format("a kernel asks for data to stay in L2 ({}): calls one "
-                                "after the other may look faster than they are",
-                                fmt::join(code.cache_policy, ", "))});
+    stage.Note({.kind = FindingKind::kCachePolicy,
+                .message = fmt::format("a kernel asks for data to stay in L2 ({}): calls one "
+                                       "after the other may look faster than they are",
+                                       fmt::join(code.cache_policy, ", "))});
   }
   // The caller's own stream is number 0.
   if (streams.size() > 1 || (!streams.empty() && !streams.contains(0))) {
-    verification.Note({.kind = FindingKind::kSeveralStreams,
-                       .message = streams.size() > 1
-                                      ? fmt::format("kernels run on {} streams", streams.size())
-                                      : "kernels run on a stream that is not the caller's"});
+    stage.Note({.kind = FindingKind::kSeveralStreams,
+                .message = streams.size() > 1
+                               ? fmt::format("kernels run on {} streams", streams.size())
+                               : "kernels run on a stream that is not the caller's"});
   }
   if (!plan.preparation.empty()) {
-    verification.Note({.kind = FindingKind::kPreparation,
-                       .message = fmt::format("{} steps of the first call are kept for later ones "
-                                              "(timed on their own)",
-                                              plan.preparation.size())});
+    stage.Note({.kind = FindingKind::kPreparation,
+                .message = fmt::format("{} steps of the first call are kept for later ones "
+                                       "(timed on their own)",
+                                       plan.preparation.size())});
   }
   if (!verdict.libraries.empty() && verification.options.policy.no_libraries) {
-    verification.Add(VerdictKind::kRefuted,
-                     {.kind = FindingKind::kLibraryCall,
-                      .message = fmt::format("delegates to {}, which --no-libraries forbids",
-                                             fmt::join(verdict.libraries, ", "))});
+    stage.Add(VerdictKind::kRefuted,
+              {.kind = FindingKind::kLibraryCall,
+               .message = fmt::format("delegates to {}, which --no-libraries forbids",
+                                      fmt::join(verdict.libraries, ", "))});
   }
 }
 
-Status PlanStage(Verification& verification) {
+Result<StageResult> PlanStage(Verification& verification) {
+  StageResult stage;
   verification.configurations = Choose(verification);
   if (verification.configurations.empty()) {
     return InvalidInput(fmt::format("task {} has no {} configuration", verification.task.name,
                                     Name(verification.options.direction)));
   }
-  KS_TRY(const TracedShape* subject, verification.Prepare(0));
-  if (subject == nullptr) return {};
-  NotePlan(verification, subject->plan);
-  CheckOutputs(verification, subject->plan);
-  verification.note = fmt::format("{} steps at {}", subject->plan.steps.size(),
-                                  subject->request.configuration.name);
-  return {};
+  KS_TRY(const TracedShape* traced, verification.Prepare(0, stage));
+  if (traced == nullptr) return stage;
+  NotePlan(verification, traced->plan(), stage);
+  CheckOutputs(traced->plan(), stage);
+  stage.note = fmt::format("{} steps at {}", traced->plan().steps.size(),
+                           traced->request.configuration.name);
+  return stage;
 }
 
 }  // namespace kernelsmith

@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
+#include "candidate/call.h"
 #include "support/demangle.h"
 #include "support/rng.h"
 #include "tensor/tensor.h"
-#include "verify/arguments.h"
 #include "verify/host_at_size.h"
 #include "verify/path_coverage.h"
 #include "verify/stages.h"
@@ -27,7 +27,7 @@ constexpr uint64_t kMaxBytes = uint64_t{192} << 20;
 // Operations of a shape that stands in for one that does not fit: grids of kernels whose threads
 // take several turns are full there.
 constexpr int64_t kReducedWork = 64'000'000;
-// Blocks of a launch that run. A block of a timing shape is as dear as a whole quick shape.
+// Blocks of a launch that run. A block of a timing shape costs as much as a whole quick shape.
 constexpr uint64_t kBlocks = 4;
 // Threads of a plan that runs as a whole: a second or two of the interpreter.
 constexpr uint64_t kWholeThreads = 1 << 18;
@@ -70,7 +70,7 @@ std::vector<uint64_t> SampleBlocks(const LaunchStep& launch, Rng& rng) {
 
 // Work of a plan at this size.
 struct Part {
-  std::vector<uint64_t> blocks;  // of the only launch that run; none: all
+  std::vector<uint64_t> blocks;  // those of the only launch that are to run; none: all
   bool possible = true;  // a launch with other work before it needs all of that work's results
 
   bool whole() const { return blocks.empty(); }
@@ -85,7 +85,7 @@ bool BlocksAreIndependent(const std::string& ptx, const LaunchStep& launch) {
 
 // A launch alone may be run in part: what its blocks write can be judged by itself. One that reads
 // what others made needs all of them, so such plans run as a whole if they are small enough.
-Part Choose(const Plan& plan, const std::string& ptx, Rng& rng) {
+Part ChoosePart(const Plan& plan, const std::string& ptx, Rng& rng) {
   Part part;
   size_t launches = 0;
   uint64_t threads = 0;
@@ -128,23 +128,28 @@ class SampleObserver final : public vgpu::Observer {
 
 class TimingJudge {
  public:
-  TimingJudge(Verification& verification, TracedShape& subject, const Plan& plan, Part part)
-      : verification_(verification), subject_(subject), plan_(plan), part_(std::move(part)) {}
+  TimingJudge(Verification& verification, const TracedShape& traced, Part part, StageResult& stage)
+      : verification_(verification),
+        traced_(traced),
+        plan_(traced.plan()),
+        part_(std::move(part)),
+        stage_(stage) {}
 
   // Ways that the blocks take on `values` and that no judged shape took. Nothing: the run failed,
   // and the verdict says so.
   Result<std::optional<std::vector<PathCoverage::Way>>> NewWays(const CaseTensors& values) {
     PathCoverage known;
-    for (const auto& each : verification_.subjects) {
+    for (const auto& each : verification_.shapes) {
       if (each == nullptr) continue;
       const Case sample{.seed = kSeenSeed, .tensors = each->seen};
       KS_RETURN_IF_ERROR(verification_.Judge(*each, sample, {.observer = &known}));
     }
     PathCoverage here;
     here.SetSample(part_.blocks);
-    KS_TRY(const RunOutcome run, Run(values, verification_.Secret(4001), &here));
+    KS_TRY(const WatchedRun run,
+           Run(values, verification_.Secret(SeedStream::kTimingPoison, 0), &here));
     if (Failed(run)) return std::optional<std::vector<PathCoverage::Way>>();
-    for (const RunLaunch& launch : run.launches) {
+    for (const WatchedLaunch& launch : run.launches) {
       const auto& step = std::get<LaunchStep>(plan_.steps[launch.step].action);
       const double share = static_cast<double>(step.grid.Count()) /
                            static_cast<double>(std::max<uint64_t>(launch.statistics.blocks, 1));
@@ -163,17 +168,19 @@ class TimingJudge {
   // All blocks together must write all results.
   Status Written(const CaseTensors& values) {
     // A result may be equal to its poison by chance, but not twice.
-    KS_TRY(const RunOutcome run, Run(values, verification_.Secret(4003), nullptr));
+    KS_TRY(const WatchedRun run,
+           Run(values, verification_.Secret(SeedStream::kTimingPoison, 1), nullptr));
     if (Failed(run) || Missing(run).empty()) return {};
-    KS_TRY(const RunOutcome again, Run(values, verification_.Secret(4004), nullptr));
+    KS_TRY(const WatchedRun again,
+           Run(values, verification_.Secret(SeedStream::kTimingPoison, 2), nullptr));
     for (const auto& [output, element] : Missing(again)) {
       if (!run.unwritten[output][element]) continue;
-      verification_.Add(
+      stage_.Add(
           VerdictKind::kRefuted,
           {.kind = FindingKind::kUnwritten,
            .message = fmt::format("element [{}] of {} is never written at the timing shape {}",
                                   fmt::join(IndexOf(element, run.outputs[output].shape), ", "),
-                                  subject_.task.results[output], Shape())});
+                                  traced_.task.results[output], Shape())});
       return {};
     }
     return {};
@@ -183,28 +190,28 @@ class TimingJudge {
   // `replayable`: they are PyTorch's draw with that seed.
   Status Numbers(const CaseTensors& values, uint64_t seed, const std::string& why,
                  bool replayable) {
-    KS_TRY(const RunOutcome run, Run(values, seed, nullptr));
+    KS_TRY(const WatchedRun run, Run(values, seed, nullptr));
     if (Failed(run)) return {};
     uint64_t judged = 0;
-    for (size_t i = 0; i < run.outputs.size() && i < subject_.task.results.size(); ++i) {
-      const bool right = Compare(values, subject_.task.results[i], run.outputs[i], run.unwritten[i],
+    for (size_t i = 0; i < run.outputs.size() && i < traced_.task.results.size(); ++i) {
+      const bool right = Compare(values, traced_.task.results[i], run.outputs[i], run.unwritten[i],
                                  seed, why, replayable, &judged);
       if (!right) return {};
     }
     // Arguments that are changed in place: of a part of the blocks nobody knows which elements.
-    KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(subject_.task, values));
+    KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(traced_.task, values));
     const std::vector<const CallArgument*> tensors = FlattenTensors(arguments);
     for (size_t i = 0; i < tensors.size() && i < run.inputs.size() && part_.whole(); ++i) {
       const std::string name = "mutated." + tensors[i]->name;
-      if (std::find(subject_.task.mutated.begin(), subject_.task.mutated.end(), name) ==
-              subject_.task.mutated.end() ||
+      if (std::find(traced_.task.mutated.begin(), traced_.task.mutated.end(), name) ==
+              traced_.task.mutated.end() ||
           !values.expected.contains(name)) {
         continue;
       }
       if (!Compare(values, name, run.inputs[i], {}, seed, why, replayable, &judged)) return {};
     }
-    verification_.note += fmt::format("; {} elements of {} are right", judged,
-                                      part_.whole() ? "the results" : "a sample of its blocks");
+    stage_.note += fmt::format("; {} elements of {} are right", judged,
+                               part_.whole() ? "the results" : "a sample of its blocks");
     return {};
   }
 
@@ -220,35 +227,35 @@ class TimingJudge {
     return missing;
   }
 
-  Result<RunOutcome> Run(const CaseTensors& values, uint64_t seed, vgpu::Observer* observer) {
-    KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(subject_.task, values));
+  Result<WatchedRun> Run(const CaseTensors& values, uint64_t seed, vgpu::Observer* observer) {
+    KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(traced_.task, values));
     SampleObserver sample(part_.blocks);
     if (observer == nullptr && !part_.whole()) observer = &sample;
-    return verification_.tools.device.Run({.plan = &plan_,
-                                           .ptx = verification_.compiled.ptx,
-                                           .ptx_name = verification_.compiled.ptx_path.string(),
-                                           .inputs = FlattenTensors(arguments),
-                                           .preparation_inputs = {},
-                                           .poison_seed = seed | 1,
-                                           .observer = observer});
+    return verification_.tools.device.RunWatched(
+        {.plan = &plan_,
+         .ptx = verification_.compiled().ptx,
+         .ptx_name = verification_.compiled().ptx_path.string(),
+         .inputs = FlattenTensors(arguments),
+         .preparation_inputs = {},
+         .poison_seed = seed | 1},
+        {.observer = observer});
   }
 
-  bool Failed(const RunOutcome& run) {
+  bool Failed(const WatchedRun& run) {
     if (!run.failure) return false;
-    const auto& fault = run.failure->fault;
-    verification_.Add(fault && fault->kind == vgpu::FaultKind::kNoProgress
-                          ? VerdictKind::kInconclusive
-                          : VerdictKind::kRefuted,
-                      {.kind = run.failure->kind(),
-                       .message = fmt::format("at the timing shape {}: {}", Shape(),
-                                              fault ? FaultText(*fault) : run.failure->message),
-                       .where = !fault                       ? SourceLocation{}
-                                : fault->source.file.empty() ? fault->ptx
-                                                             : fault->source});
+    const auto& fault = run.fault;
+    stage_.Add(fault && fault->kind == vgpu::FaultKind::kNoProgress ? VerdictKind::kInconclusive
+                                                                    : VerdictKind::kRefuted,
+               {.kind = run.failure->kind,
+                .message = fmt::format("at the timing shape {}: {}", Shape(),
+                                       fault ? FaultText(*fault) : run.failure->message),
+                .where = !fault                       ? SourceLocation{}
+                         : fault->source.file.empty() ? fault->ptx
+                                                      : fault->source});
     return true;
   }
 
-  std::string Shape() const { return subject_.request.configuration.name; }
+  std::string Shape() const { return traced_.request.configuration.name; }
 
   // False: wrong.
   bool Compare(const CaseTensors& values, const std::string& name, const HostTensor& output,
@@ -275,7 +282,7 @@ class TimingJudge {
     const double eps = reference.epsilon;
     const double error = std::abs(numbers.got - numbers.expected);
     const double size = std::max(std::abs(numbers.expected), expected.Rms());
-    if (error <= LongSumRoundings(subject_.graph) * eps * size) return true;
+    if (error <= LongSumRoundings(traced_.graph) * eps * size) return true;
     const std::vector<int64_t> index =
         IndexOf(static_cast<size_t>(places[numbers.worst_index]), torch.shape);
     Finding finding{
@@ -286,7 +293,7 @@ class TimingJudge {
                                numbers.expected, numbers.got)};
     if (replayable) {
       finding.counterexample = Counterexample{.configuration = Shape(),
-                                              .values = subject_.request.configuration.values,
+                                              .values = traced_.request.configuration.values,
                                               .inputs = "task",
                                               .seed = seed,
                                               .output = name,
@@ -297,14 +304,15 @@ class TimingJudge {
                                               .wrong = numbers.wrong,
                                               .elements = numbers.elements};
     }
-    verification_.Add(VerdictKind::kRefuted, std::move(finding));
+    stage_.Add(VerdictKind::kRefuted, std::move(finding));
     return false;
   }
 
   Verification& verification_;
-  TracedShape& subject_;
+  const TracedShape& traced_;
   const Plan& plan_;
   Part part_;
+  StageResult& stage_;
   double instructions_ = 0;  // of lanes, if all blocks ran
 };
 
@@ -330,7 +338,7 @@ std::vector<TaskRequest> TimingRequests(const Verification& verification) {
   const bool without =
       std::none_of(all.begin(), all.end(), [](const auto& each) { return each.group == "timing"; });
   const bool reduced_first =
-      verification.subjects[0]->request.configuration.values != all.front().values;
+      verification.shapes[0]->request.configuration.values != all.front().values;
   for (const TaskConfiguration& each : all) {
     if (each.group != "timing" && !(without && reduced_first && requests.empty())) continue;
     requests.push_back({.direction = verification.options.direction,
@@ -340,186 +348,214 @@ std::vector<TaskRequest> TimingRequests(const Verification& verification) {
   return requests;
 }
 
-// Runs the largest timing shape that fits; where none does, the first made smaller. `judged` are
-// the kernels that ran at smaller shapes; those that run there are added.
-Status JudgeLargest(Verification& verification, const std::vector<TaskRequest>& requests,
-                    std::set<std::string>& judged) {
-  TracedShape subject;
-  uint64_t largest = 0;
-  const auto consider = [&](const TaskRequest& request) {
-    Result<TaskGraph> graph = verification.tools.tasks.Export(verification.task, request);
-    if (!graph.ok()) return;
-    const uint64_t bytes = Bytes(*graph);
-    if (bytes > kMaxBytes || bytes <= largest) return;
-    largest = bytes;
-    subject.request = request;
-    subject.task = *std::move(graph);
-  };
-  for (const TaskRequest& each : requests) consider(each);
-  if (largest == 0 && !requests.empty()) {
-    TaskRequest smaller = requests.front();
-    Result<TaskConfiguration> reduced =
-        verification.tools.tasks.Reduce(verification.task, smaller, kReducedWork);
-    if (reduced.ok()) {
-      smaller.configuration = *std::move(reduced);
-      consider(smaller);
-    }
-  }
-  if (largest == 0) {
-    verification.skipped = true;
-    verification.note = "no timing shape, or none that fits";
-    return {};
-  }
-  const CaseTensors tiled = Tiled(subject.task, verification.subjects[0]->seen);
-  KS_TRY(const std::vector<CallArgument> arguments, MakeCallArguments(subject.task, tiled));
-  KS_TRY(subject.graph, ReadGraph(subject.task.file));
-  TraceOptions trace = verification.options.trace;
-  trace.function =
-      verification.options.direction == TaskDirection::kForward ? "forward" : "backward";
-  trace.results = ResultsOf(subject.graph);
-  KS_TRY(TraceOutcome traced,
-         Trace(verification.compiled, arguments, trace, verification.tools.processes));
-  for (const HostFinding& finding : traced.findings) {
-    if (!Refutes(finding.kind)) continue;
-    verification.Add(VerdictKind::kRefuted,
-                     {.kind = finding.kind,
-                      .message = fmt::format("at the timing shape {}: {}",
-                                             subject.request.configuration.name, finding.message),
-                      .where = finding.where});
-    return {};
-  }
-  if (!traced.plan) {
-    verification.skipped = true;
-    verification.note = "no plan at the timing shape";
-    return {};
-  }
-  NotePlan(verification, *traced.plan);
-  if (verification.Ended()) return {};
-  const std::string shape = subject.request.configuration.name;
-  Rng rng(verification.Secret(4002));
-  const Part part = Choose(*traced.plan, verification.compiled.ptx, rng);
-  const std::vector<std::string> fresh = NewKernels(*traced.plan, judged);
-  judged.merge(KernelsOf(*traced.plan));
-  const auto not_judged = [&](const std::string& what, const std::string& reason) {
-    verification.Add(VerdictKind::kInconclusive,
-                     {.kind = FindingKind::kNotJudged,
-                      .message = fmt::format("{} at the timing shape {} only, which could not be "
-                                             "judged: {}",
-                                             what, shape, reason)});
-    return Status();
-  };
-  if (!part.possible) {
-    if (!fresh.empty()) {
-      return not_judged(fmt::format("kernel {} runs", fmt::join(fresh, ", ")), "it is too large");
-    }
-    verification.note = fmt::format("{}: the kernels of the smaller shapes; not run", shape);
-    return {};
-  }
-  TimingJudge judge(verification, subject, *traced.plan, part);
-  // Integers of a small draw, over and over, may be none that this shape allows: PyTorch draws.
-  const bool floats = AllFloats(tiled);
-  const uint64_t draw_seed = verification.DrawSecret(4000);
-  std::optional<CaseTensors> drawn;
-  if (!floats) {
-    KS_TRY(const TaskConfiguration possible,
-           verification.tools.tasks.Reduce(verification.task, subject.request, kPossibleWork));
-    std::string reason = "it is too large";
-    if (possible.values == subject.request.configuration.values) {
-      const Result<TaskCase> sample =
-          verification.tools.tasks.Evaluate(verification.task, subject.request, draw_seed);
-      if (sample.ok()) {
-        KS_TRY(drawn, ReadCase(*sample));
-      } else {
-        reason = sample.error().message();
-      }
-    }
-    if (!drawn) {
-      if (!fresh.empty()) {
-        return not_judged(fmt::format("kernel {} runs", fmt::join(fresh, ", ")), reason);
-      }
-      verification.note = fmt::format("{}: the kernels of the smaller shapes; not run", shape);
+// Judges the largest timing shape that fits; where none does, the first made smaller.
+class LargestShape {
+ public:
+  // `judged` are the kernels that ran at smaller shapes; those that run here are added.
+  LargestShape(Verification& verification, std::set<std::string>& judged, StageResult& stage)
+      : verification_(verification), judged_(judged), stage_(stage) {}
+
+  Status Judge(const std::vector<TaskRequest>& requests) {
+    if (!Choose(requests)) {
+      stage_.skipped = true;
+      stage_.note = "no timing shape, or none that fits";
       return {};
     }
+    KS_TRY(const bool planned, Trace());
+    if (!planned) return {};
+    Rng rng(verification_.Secret(SeedStream::kTimingBlocks));
+    const Part part = ChoosePart(traced_.plan(), verification_.compiled().ptx, rng);
+    fresh_ = NewKernels(traced_.plan(), judged_);
+    judged_.merge(KernelsOf(traced_.plan()));
+    if (!part.possible) return NotRun("it is too large");
+    KS_RETURN_IF_ERROR(Draw());
+    if (!AllFloats(tiled_) && !drawn_) return NotRun(why_not_drawn_);
+    return RunBlocks(part);
   }
-  const CaseTensors& values = drawn ? *drawn : tiled;
-  KS_TRY(const std::optional<std::vector<PathCoverage::Way>> ways, judge.NewWays(values));
-  if (!ways) return {};
-  verification.note =
-      fmt::format("{}: {}", shape,
-                  !fresh.empty()  ? "runs kernels of its own"
-                  : ways->empty() ? "takes the ways of the smaller shapes"
-                                  : "takes ways of its own (" + Describe(*ways) + ")");
-  if (judge.TakeWhole()) {
-    KS_RETURN_IF_ERROR(judge.Written(values));
-    if (verification.Ended()) return {};
-    verification.note += "; all blocks ran";
+
+ private:
+  // False: no shape fits.
+  bool Choose(const std::vector<TaskRequest>& requests) {
+    uint64_t largest = 0;
+    const auto consider = [&](const TaskRequest& request) {
+      Result<TaskGraph> graph = Tasks().Export(verification_.task, request);
+      if (!graph.ok()) return;
+      const uint64_t bytes = Bytes(*graph);
+      if (bytes > kMaxBytes || bytes <= largest) return;
+      largest = bytes;
+      traced_.request = request;
+      traced_.task = *std::move(graph);
+    };
+    for (const TaskRequest& each : requests) consider(each);
+    if (largest == 0 && !requests.empty()) {
+      TaskRequest smaller = requests.front();
+      Result<TaskConfiguration> reduced = Tasks().Reduce(verification_.task, smaller, kReducedWork);
+      if (reduced.ok()) {
+        smaller.configuration = *std::move(reduced);
+        consider(smaller);
+      }
+    }
+    return largest > 0;
   }
-  const std::string why = !fresh.empty()
-                              ? fmt::format(", where kernel {} runs that smaller shapes do not use",
-                                            fmt::join(fresh, ", "))
-                          : !ways->empty() ? ", where it goes ways of its own: " + Describe(*ways)
-                                           : "";
-  if (drawn) return judge.Numbers(*drawn, draw_seed, why, /*replayable=*/true);
-  // Numbers always where they are cheap: a size may also enter by arithmetic alone.
-  const bool found = !fresh.empty() || !ways->empty();
-  KS_TRY(const TaskConfiguration reduced,
-         verification.tools.tasks.Reduce(verification.task, subject.request,
-                                         found ? kPossibleWork : kCheapWork));
-  const bool here = reduced.values == subject.request.configuration.values;
-  if (!found && !here) return {};
-  const TracedShape& quick = *verification.subjects[0];
-  if (here && quick.seen_is_right &&
-      quick.task.tensors.size() == subject.graph.placeholders.size()) {
-    const uint64_t seed = verification.Secret(4000);
-    Rng order(seed);
-    CaseTensors mixed = tiled;
+
+  // False: there is nothing to run, and the outcome says why.
+  Result<bool> Trace() {
+    tiled_ = Tiled(traced_.task, verification_.shapes[0]->seen);
+    KS_TRY(traced_.graph, ReadGraph(traced_.task.file));
+    KS_TRY(const CandidateCall call,
+           MakeCall(verification_.options.direction, traced_.task, traced_.graph, tiled_));
+    KS_TRY(traced_.call, verification_.candidate.Trace(call));
+    if (const CandidateProblem* problem = traced_.call->Refuting()) {
+      stage_.Add(VerdictKind::kRefuted,
+                 {.kind = problem->kind,
+                  .message = fmt::format("at the timing shape {}: {}", Name(), problem->message),
+                  .where = problem->where});
+      return false;
+    }
+    if (!traced_.call->plan) {
+      stage_.skipped = true;
+      stage_.note = "no plan at the timing shape";
+      return false;
+    }
+    NotePlan(verification_, traced_.plan(), stage_);
+    return !stage_.Ended();
+  }
+
+  // Integers of a small draw, over and over, may be none that this shape allows: PyTorch draws,
+  // unless that is too much.
+  Status Draw() {
+    if (AllFloats(tiled_)) return {};
+    why_not_drawn_ = "it is too large";
+    KS_TRY(const TaskConfiguration possible,
+           Tasks().Reduce(verification_.task, traced_.request, kPossibleWork));
+    if (possible.values != traced_.request.configuration.values) return {};
+    const Result<TaskCase> sample =
+        Tasks().Evaluate(verification_.task, traced_.request, DrawSeed());
+    if (!sample.ok()) {
+      why_not_drawn_ = sample.error().message();
+      return {};
+    }
+    KS_TRY(drawn_, ReadCase(*sample));
+    return {};
+  }
+
+  Status RunBlocks(const Part& part) {
+    TimingJudge judge(verification_, traced_, part, stage_);
+    const CaseTensors& values = drawn_ ? *drawn_ : tiled_;
+    KS_TRY(const std::optional<std::vector<PathCoverage::Way>> ways, judge.NewWays(values));
+    if (!ways) return {};
+    stage_.note = fmt::format("{}: {}", Name(),
+                              !fresh_.empty() ? "runs kernels of its own"
+                              : ways->empty() ? "takes the ways of the smaller shapes"
+                                              : "takes ways of its own (" + Describe(*ways) + ")");
+    if (judge.TakeWhole()) {
+      KS_RETURN_IF_ERROR(judge.Written(values));
+      if (stage_.Ended()) return {};
+      stage_.note += "; all blocks ran";
+    }
+    return Numbers(judge, *ways);
+  }
+
+  Status Numbers(TimingJudge& judge, const std::vector<PathCoverage::Way>& ways) {
+    const std::string why =
+        !fresh_.empty() ? fmt::format(", where kernel {} runs that smaller shapes do not use",
+                                      fmt::join(fresh_, ", "))
+        : !ways.empty() ? ", where it goes ways of its own: " + Describe(ways)
+                        : "";
+    if (drawn_) return judge.Numbers(*drawn_, DrawSeed(), why, /*replayable=*/true);
+    // Numbers always where they are cheap: a size may also enter by arithmetic alone.
+    const bool found = !fresh_.empty() || !ways.empty();
+    KS_TRY(const TaskConfiguration reduced,
+           Tasks().Reduce(verification_.task, traced_.request, found ? kPossibleWork : kCheapWork));
+    const bool here = reduced.values == traced_.request.configuration.values;
+    if (!found && !here) return {};
+    if (here) {
+      const std::optional<CaseTensors> expected = EvaluateMixed();
+      const uint64_t seed = verification_.Secret(SeedStream::kTimingDraw);
+      if (expected) return judge.Numbers(*expected, seed, why, /*replayable=*/false);
+    }
+    if (fresh_.empty()) {
+      if (!ways.empty()) {
+        stage_.Warn({.kind = FindingKind::kNotJudged,
+                     .message = fmt::format("code at {} runs at the timing shape {} and at no "
+                                            "shape that was judged",
+                                            Describe(ways), Name()),
+                     .where = ways.front().where});
+      }
+      return {};
+    }
+    const Result<TaskCase> sample =
+        Tasks().Evaluate(verification_.task, traced_.request, DrawSeed());
+    if (!sample.ok()) return NotRun(sample.error().message());
+    KS_TRY(const CaseTensors torch, ReadCase(*sample));
+    return judge.Numbers(torch, DrawSeed(), why, /*replayable=*/true);
+  }
+
+  // The values of the small draw in other places, with what must come out. Nothing: src/graph can't
+  // do this task.
+  std::optional<CaseTensors> EvaluateMixed() const {
+    const TracedShape& quick = *verification_.shapes[0];
+    if (!quick.seen_is_right || quick.task.tensors.size() != traced_.graph.placeholders.size()) {
+      return std::nullopt;
+    }
+    Rng order(verification_.Secret(SeedStream::kTimingDraw));
+    CaseTensors mixed = tiled_;
     for (auto& [name, tensor] : mixed.values) {
       if (IsFloat(tensor.dtype)) Rotate(tensor, order);
     }
-    Result<CaseTensors> expected = EvaluateHere(subject.graph, std::move(mixed.values));
-    if (expected.ok()) return judge.Numbers(*expected, seed, why, /*replayable=*/false);
+    Result<CaseTensors> expected = EvaluateHere(traced_.graph, std::move(mixed.values));
+    if (!expected.ok()) return std::nullopt;
+    return *std::move(expected);
   }
-  if (fresh.empty()) {
-    if (!ways->empty()) {
-      verification.Warn({.kind = FindingKind::kNotJudged,
-                         .message = fmt::format("code at {} runs at the timing shape {} and at no "
-                                                "shape that was judged",
-                                                Describe(*ways), shape),
-                         .where = ways->front().where});
+
+  // Kernels that run nowhere else keep the candidate from being verified.
+  Status NotRun(const std::string& reason) {
+    if (fresh_.empty()) {
+      stage_.note = fmt::format("{}: the kernels of the smaller shapes; not run", Name());
+      return {};
     }
+    stage_.Add(VerdictKind::kInconclusive,
+               {.kind = FindingKind::kNotJudged,
+                .message = fmt::format("kernel {} runs at the timing shape {} only, which could "
+                                       "not be judged: {}",
+                                       fmt::join(fresh_, ", "), Name(), reason)});
     return {};
   }
-  const Result<TaskCase> sample =
-      verification.tools.tasks.Evaluate(verification.task, subject.request, draw_seed);
-  if (!sample.ok()) {
-    return not_judged(fmt::format("kernel {} runs", fmt::join(fresh, ", ")),
-                      sample.error().message());
-  }
-  KS_TRY(const CaseTensors torch, ReadCase(*sample));
-  return judge.Numbers(torch, draw_seed, why, /*replayable=*/true);
-}
+
+  TaskStore& Tasks() const { return verification_.tools.tasks; }
+  const std::string& Name() const { return traced_.request.configuration.name; }
+  uint64_t DrawSeed() const { return verification_.DrawSecret(SeedStream::kTimingDraw); }
+
+  Verification& verification_;
+  std::set<std::string>& judged_;
+  StageResult& stage_;
+  TracedShape traced_;
+  CaseTensors tiled_;                 // a small draw over and over
+  std::optional<CaseTensors> drawn_;  // by PyTorch at this shape
+  std::string why_not_drawn_;
+  std::vector<std::string> fresh_;  // kernels that no smaller shape runs, as people write them
+};
 
 }  // namespace
 
-Status TimingStage(Verification& verification) {
+Result<StageResult> TimingStage(Verification& verification) {
   if (verification.options.policy.shapes == VerifyPolicy::Shapes::kExact) {
-    verification.skipped = true;
-    verification.note = "the exact shape was judged";
-    return {};
+    return StageResult::Skipped("the exact shape was judged");
   }
+  StageResult stage;
   const std::vector<TaskRequest> requests = TimingRequests(verification);
   std::set<std::string> judged;
-  for (const auto& each : verification.subjects) {
-    if (each != nullptr) judged.merge(KernelsOf(each->plan));
+  for (const auto& each : verification.shapes) {
+    if (each != nullptr) judged.merge(KernelsOf(each->plan()));
   }
-  KS_RETURN_IF_ERROR(JudgeLargest(verification, requests, judged));
+  KS_RETURN_IF_ERROR(LargestShape(verification, judged, stage).Judge(requests));
   for (const TaskRequest& request : requests) {
-    if (verification.Ended()) return {};
+    if (stage.Ended()) return stage;
     const Result<TaskGraph> graph = verification.tools.tasks.Export(verification.task, request);
     if (!graph.ok() || Bytes(*graph) <= kMaxBytes) continue;
-    KS_RETURN_IF_ERROR(JudgeHostAt(verification, request, *graph, judged));
+    KS_RETURN_IF_ERROR(JudgeHostAt(verification, request, *graph, judged, stage));
   }
-  return {};
+  return stage;
 }
 
 }  // namespace kernelsmith

@@ -85,33 +85,6 @@ json ToJson(const Proof& proof) {
 
 }  // namespace
 
-const char* Name(VerdictKind kind) {
-  switch (kind) {
-    case VerdictKind::kVerified:
-      return "verified";
-    case VerdictKind::kRefuted:
-      return "refuted";
-    case VerdictKind::kInconclusive:
-      return "inconclusive";
-    case VerdictKind::kUnsupported:
-      return "unsupported";
-  }
-  return "inconclusive";
-}
-
-ExitCode ExitCodeOf(VerdictKind kind) {
-  switch (kind) {
-    case VerdictKind::kVerified:
-      return kExitOk;
-    case VerdictKind::kRefuted:
-      return kExitRefuted;
-    case VerdictKind::kInconclusive:
-    case VerdictKind::kUnsupported:
-      return kExitInconclusive;
-  }
-  return kExitInconclusive;
-}
-
 const Finding* Verdict::Deciding() const {
   for (const Finding& finding : findings) {
     if (finding.weight == Weight::kDecides) return &finding;

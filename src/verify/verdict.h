@@ -8,20 +8,10 @@
 #include <vector>
 
 #include "support/diagnostic.h"
-#include "support/exit_code.h"
 #include "support/finding_kind.h"
+#include "support/verdict_kind.h"
 
 namespace kernelsmith {
-
-enum class VerdictKind {
-  kVerified,      // everything that was checked holds; the proof says what was checked
-  kRefuted,       // shown to be wrong; the findings say where
-  kInconclusive,  // neither could be shown; the findings say why
-  kUnsupported,   // more than we can judge; never counts as a pass
-};
-
-const char* Name(VerdictKind kind);
-ExitCode ExitCodeOf(VerdictKind kind);
 
 // Inputs on which the candidate is wrong, as small as was found. Configuration, inputs and seed are
 // all that is needed to make them again.

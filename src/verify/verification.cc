@@ -6,31 +6,18 @@
 #include <algorithm>
 #include <variant>
 
+#include "candidate/call.h"
 #include "graph/aten_ops.h"
 #include "support/demangle.h"
 #include "support/rng.h"
 #include "tasks/signature.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"
-#include "verify/arguments.h"
 #include "verify/tiled.h"
 #include "verify/work.h"
 
 namespace kernelsmith {
 namespace {
-
-// Row-major tensors like the expected results, for launchers that write into given outputs.
-std::vector<PlanTensor> ResultTensors(const TaskGraph& graph, const CaseTensors& values) {
-  std::vector<PlanTensor> tensors;
-  for (const std::string& name : graph.results) {
-    const auto found = values.values.find(name);
-    if (found == values.values.end()) continue;
-    tensors.push_back({.dtype = found->second.dtype,
-                       .shape = found->second.shape,
-                       .strides = RowMajorStrides(found->second.shape)});
-  }
-  return tensors;
-}
 
 // Whether an earlier call may have prepared this argument: parameters and buffers of a model, and
 // what functions call so.
@@ -65,12 +52,12 @@ bool AgreesWithTorch(const Graph& graph, const CaseTensors& seen) {
   return true;
 }
 
-bool AllArePlaceholders(const TracedShape& subject) {
+bool AllArePlaceholders(const TracedShape& traced) {
   return std::all_of(
-      subject.task.tensors.begin(), subject.task.tensors.end(), [&](const TensorSpec& tensor) {
+      traced.task.tensors.begin(), traced.task.tensors.end(), [&](const TensorSpec& tensor) {
         return std::any_of(
-            subject.graph.placeholders.begin(), subject.graph.placeholders.end(),
-            [&](size_t node) { return subject.graph.nodes[node].name == tensor.name; });
+            traced.graph.placeholders.begin(), traced.graph.placeholders.end(),
+            [&](size_t node) { return traced.graph.nodes[node].name == tensor.name; });
       });
 }
 
@@ -102,37 +89,62 @@ std::vector<int64_t> IndexOf(size_t flat, const Shape& shape) {
   return index;
 }
 
-Verification::Verification(const Task& task, const std::filesystem::path& candidate,
-                           const VerifyOptions& options, const VerifyTools& tools)
+StageResult StageResult::Skipped(std::string why) {
+  StageResult outcome;
+  outcome.note = std::move(why);
+  outcome.skipped = true;
+  return outcome;
+}
+
+void StageResult::Add(VerdictKind verdict, Finding finding) {
+  // Refuted is the strongest word; among the others the first stands.
+  if (!Ended() || verdict == VerdictKind::kRefuted) kind = verdict;
+  finding.weight = Weight::kDecides;
+  findings.push_back(std::move(finding));
+}
+
+void StageResult::Add(const CandidateProblem& problem) {
+  Add(problem.verdict, {.kind = problem.kind, .message = problem.message, .where = problem.where});
+}
+
+void StageResult::Warn(Finding finding) {
+  finding.weight = Weight::kWarning;
+  findings.push_back(std::move(finding));
+}
+
+void StageResult::Note(Finding finding) {
+  finding.weight = Weight::kNote;
+  findings.push_back(std::move(finding));
+}
+
+Verification::Verification(const Task& task, Candidate& candidate, const VerifyOptions& options,
+                           const VerifyTools& tools)
     : task(task), candidate(candidate), options(options), tools(tools) {
   verdict.kind = VerdictKind::kVerified;
   verdict.task = task.name;
   verdict.task_path = task.path.string();
   verdict.direction = Name(options.direction);
   verdict.dtype = options.dtype;
-  verdict.candidate = candidate.string();
+  verdict.candidate = candidate.path().string();
   verdict.seed = options.seed;
 }
 
-void Verification::Add(VerdictKind kind, Finding finding) {
-  // Refuted is the strongest word; among the others the first stands.
-  if (!Ended() || kind == VerdictKind::kRefuted) verdict.kind = kind;
-  Tell(std::move(finding), Weight::kDecides);
-}
-
-void Verification::Tell(Finding finding, Weight weight) {
-  finding.weight = weight;
-  finding.stage = stage;
-  // Compiled code is kept by content: its lines may name the file that had this content first.
-  if (finding.where.file.ends_with(".cu")) finding.where.file = candidate.string();
-  // One defect shows at many shapes; it is told once.
-  for (const Finding& known : verdict.findings) {
-    if (known.kind == finding.kind && known.weight == weight &&
-        (known.message == finding.message || finding.kind == FindingKind::kUnstable)) {
-      return;
-    }
+void Verification::Take(const std::string& stage, StageResult outcome) {
+  if (outcome.Ended() && (!Ended() || outcome.kind == VerdictKind::kRefuted)) {
+    verdict.kind = outcome.kind;
   }
-  verdict.findings.push_back(std::move(finding));
+  for (Finding& finding : outcome.findings) {
+    finding.stage = stage;
+    // Compiled code is kept by content: its lines may name the file that had this content first.
+    if (finding.where.file.ends_with(".cu")) finding.where.file = candidate.path().string();
+    // One defect shows at many shapes; it is told once.
+    const bool known =
+        std::any_of(verdict.findings.begin(), verdict.findings.end(), [&](const Finding& each) {
+          return each.kind == finding.kind && each.weight == finding.weight &&
+                 (each.message == finding.message || finding.kind == FindingKind::kUnstable);
+        });
+    if (!known) verdict.findings.push_back(std::move(finding));
+  }
 }
 
 std::string FaultText(const vgpu::Fault& fault) {
@@ -142,18 +154,27 @@ std::string FaultText(const vgpu::Fault& fault) {
                      fault.thread.x, fault.thread.y, fault.thread.z);
 }
 
-uint64_t Verification::Secret(uint64_t stream) const {
-  return Rng(options.seed).Fork(stream).Next();
+namespace {
+
+uint64_t SeedOf(uint64_t root, SeedStream stream, uint64_t index) {
+  return Rng(root).Fork(static_cast<uint64_t>(stream)).Fork(index).Next();
 }
 
-uint64_t Verification::DrawSecret(uint64_t stream) const {
+}  // namespace
+
+uint64_t Verification::Secret(SeedStream stream, uint64_t index) const {
+  return SeedOf(options.seed, stream, index);
+}
+
+uint64_t Verification::DrawSecret(SeedStream stream, uint64_t index) const {
   const uint64_t kept = options.seed >> 32;
-  return Rng(kept == 0 ? options.seed : kept).Fork(stream).Next();
+  return SeedOf(kept == 0 ? options.seed : kept, stream, index);
 }
 
-uint64_t Verification::CaseSecret(const TracedShape& subject, const std::string& inputs,
-                                  uint64_t stream) const {
-  return inputs == "task" || !subject.evaluated_here ? DrawSecret(stream) : Secret(stream);
+uint64_t Verification::CaseSecret(const TracedShape& traced, const std::string& inputs,
+                                  SeedStream stream, uint64_t index) const {
+  return inputs == "task" || !traced.evaluated_here ? DrawSecret(stream, index)
+                                                    : Secret(stream, index);
 }
 
 double Verification::AllowedEpsilon() const {
@@ -178,9 +199,9 @@ int64_t Elements(const TaskGraph& graph) {
 
 }  // namespace
 
-Result<TracedShape*> Verification::Prepare(size_t configuration) {
-  if (subjects.size() < configurations.size()) subjects.resize(configurations.size());
-  std::unique_ptr<TracedShape>& slot = subjects[configuration];
+Result<TracedShape*> Verification::Prepare(size_t configuration, StageResult& stage) {
+  if (shapes.size() < configurations.size()) shapes.resize(configurations.size());
+  std::unique_ptr<TracedShape>& slot = shapes[configuration];
   if (slot != nullptr) return slot.get();
   TaskRequest request{.direction = options.direction,
                       .configuration = configurations[configuration],
@@ -198,87 +219,74 @@ Result<TracedShape*> Verification::Prepare(size_t configuration) {
       if (smaller.ok()) request.configuration = *std::move(smaller);
     }
   }
-  KS_TRY(slot, PrepareRequest(std::move(request)));
+  KS_TRY(slot, PrepareRequest(std::move(request), stage));
   return slot.get();
 }
 
-Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest request) {
-  auto subject = std::make_unique<TracedShape>();
-  subject->request = std::move(request);
-  KS_TRY(subject->task, tools.tasks.Export(task, subject->request));
+Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest request,
+                                                                  StageResult& stage) {
+  auto traced = std::make_unique<TracedShape>();
+  traced->request = std::move(request);
+  KS_TRY(traced->task, tools.tasks.Export(task, traced->request));
   if (verdict.call.empty()) {
-    verdict.call = fmt::format("{}({})", Name(options.direction), Describe(subject->task));
+    verdict.call = fmt::format("{}({})", Name(options.direction), Describe(traced->task));
   }
-  KS_TRY(subject->graph, ReadGraph(subject->task.file));
-  subject->work = GraphWork(subject->graph);
+  KS_TRY(traced->graph, ReadGraph(traced->task.file));
+  traced->work = GraphWork(traced->graph);
   // A shape for timing is large, and PyTorch and src/graph agree on the first one: no need to ask.
   std::optional<CaseTensors> here;
-  if (subject->request.configuration.group == "timing" && !subjects.empty() &&
-      subjects[0] != nullptr && subjects[0]->evaluated_here) {
-    CaseTensors tiled = Tiled(subject->task, subjects[0]->seen);
+  if (traced->request.configuration.group == "timing" && !shapes.empty() && shapes[0] != nullptr &&
+      shapes[0]->evaluated_here) {
+    CaseTensors tiled = Tiled(traced->task, shapes[0]->seen);
     if (AllFloats(tiled)) {
-      Result<CaseTensors> evaluated = EvaluateHere(subject->graph, std::move(tiled.values));
+      Result<CaseTensors> evaluated = EvaluateHere(traced->graph, std::move(tiled.values));
       if (evaluated.ok()) here = *std::move(evaluated);
     }
   }
   if (here) {
-    subject->seen = *std::move(here);
-    subject->seen_is_right = true;
+    traced->seen = *std::move(here);
+    traced->seen_is_right = true;
   } else {
-    KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, subject->request, kSeenSeed));
-    KS_TRY(subject->seen, ReadCase(sample));
-    subject->seen_is_right = AgreesWithTorch(subject->graph, subject->seen);
+    KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, traced->request, kSeenSeed));
+    KS_TRY(traced->seen, ReadCase(sample));
+    traced->seen_is_right = AgreesWithTorch(traced->graph, traced->seen);
   }
-  subject->evaluated_here = subject->seen_is_right && AllArePlaceholders(*subject);
-  KS_TRY(const std::vector<CallArgument> arguments,
-         MakeCallArguments(subject->task, subject->seen));
-  TraceOptions trace = options.trace;
-  trace.function = options.direction == TaskDirection::kForward ? "forward" : "backward";
-  trace.results = ResultTensors(subject->task, subject->seen);
-  KS_TRY(TraceOutcome traced, Trace(compiled, arguments, trace, tools.processes));
-  for (const HostFinding& finding : traced.findings) {
-    if (finding.kind == FindingKind::kFailedLaunch) {
-      subject->failed_launch = finding.message;
-      Note({.kind = FindingKind::kFailedLaunch,
-            .message = fmt::format("a launch failed ({}) and the host code cleared the error",
-                                   finding.message),
-            .where = finding.where});
-      continue;
-    }
-    Add(Refutes(finding.kind) ? VerdictKind::kRefuted : VerdictKind::kUnsupported,
-        {.kind = finding.kind, .message = finding.message, .where = finding.where});
+  traced->evaluated_here = traced->seen_is_right && AllArePlaceholders(*traced);
+  KS_TRY(const CandidateCall call,
+         MakeCall(options.direction, traced->task, traced->graph, traced->seen));
+  KS_TRY(traced->call, candidate.Trace(call));
+  if (traced->call->cleared_launch) {
+    const CandidateProblem& launch = *traced->call->cleared_launch;
+    stage.Note({.kind = FindingKind::kFailedLaunch,
+                .message = fmt::format("a launch failed ({}) and the host code cleared the error",
+                                       launch.message),
+                .where = launch.where});
   }
-  if (!traced.plan) {
-    if (traced.findings.empty()) {
-      Add(VerdictKind::kInconclusive,
-          {.kind = FindingKind::kNoPlan, .message = "the host code has no plan"});
-    }
-    return std::unique_ptr<TracedShape>();
+  for (const CandidateProblem& problem : traced->call->problems) stage.Add(problem);
+  if (!traced->call->plan) return std::unique_ptr<TracedShape>();
+  for (const CallArgument* argument : FlattenTensors(call.arguments)) {
+    traced->kept.push_back(IsWeight(traced->graph, argument->name));
   }
-  subject->plan = *std::move(traced.plan);
-  for (const CallArgument* argument : FlattenTensors(arguments)) {
-    subject->kept.push_back(IsWeight(subject->graph, argument->name));
-  }
-  std::vector<std::string> names = subject->task.results;
-  names.insert(names.end(), subject->task.mutated.begin(), subject->task.mutated.end());
+  std::vector<std::string> names = traced->task.results;
+  names.insert(names.end(), traced->task.mutated.begin(), traced->task.mutated.end());
   KS_TRY(const std::vector<ExpectedOutput> expected,
-         ExpectedOutputs(subject->graph, subject->seen, names));
-  for (const ExpectedOutput& each : expected) subject->usual_rms.push_back(each.Rms());
-  return subject;
+         ExpectedOutputs(traced->graph, traced->seen, names));
+  for (const ExpectedOutput& each : expected) traced->usual_rms.push_back(each.Rms());
+  return traced;
 }
 
-std::vector<InputTensor> Verification::Inputs(const TracedShape& subject) const {
+std::vector<InputTensor> Verification::Inputs(const TracedShape& traced) const {
   std::vector<InputTensor> inputs;
-  for (const TensorSpec& tensor : subject.task.tensors) {
+  for (const TensorSpec& tensor : traced.task.tensors) {
     inputs.push_back({.name = tensor.name, .fixed = false});
   }
   return inputs;
 }
 
-Result<std::optional<Case>> Verification::MakeCase(const TracedShape& subject,
+Result<std::optional<Case>> Verification::MakeCase(const TracedShape& traced,
                                                    const std::string& inputs, uint64_t seed) {
   if (inputs == "task") {
-    KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, subject.request, seed));
+    KS_TRY(const TaskCase sample, tools.tasks.Evaluate(task, traced.request, seed));
     KS_TRY(CaseTensors tensors, ReadCase(sample));
     return std::optional<Case>(Case{.seed = seed, .tensors = std::move(tensors)});
   }
@@ -286,44 +294,44 @@ Result<std::optional<Case>> Verification::MakeCase(const TracedShape& subject,
   if (recipe == nullptr) return InvalidInput(fmt::format("no inputs are called '{}'", inputs));
   // Positions written twice have no defined winner, so integers stay where some are written to.
   const bool permute =
-      std::none_of(subject.graph.nodes.begin(), subject.graph.nodes.end(),
+      std::none_of(traced.graph.nodes.begin(), traced.graph.nodes.end(),
                    [](const Node& node) { return OperatorOf(node.aten).facts.collides; });
-  TensorMap values = MakeInputs(*recipe, subject.seen.values, Inputs(subject), seed, permute);
-  KS_TRY(std::optional<Case> made, MakeCaseOf(subject, std::move(values), inputs, seed));
+  TensorMap values = MakeInputs(*recipe, traced.seen.values, Inputs(traced), seed, permute);
+  KS_TRY(std::optional<Case> made, MakeCaseOf(traced, std::move(values), inputs, seed));
   if (made) made->harsh = recipe->harsh;
   return made;
 }
 
-Result<std::optional<Case>> Verification::MakeCaseOf(const TracedShape& subject, TensorMap values,
+Result<std::optional<Case>> Verification::MakeCaseOf(const TracedShape& traced, TensorMap values,
                                                      const std::string& inputs, uint64_t seed) {
   Case made{.inputs = inputs, .seed = seed};
   // Arguments that the graph computes from others (what a forward pass saved) can't be chosen.
   const bool here =
-      subject.seen_is_right && std::all_of(values.begin(), values.end(), [&](const auto& each) {
+      traced.seen_is_right && std::all_of(values.begin(), values.end(), [&](const auto& each) {
         return std::any_of(
-            subject.graph.placeholders.begin(), subject.graph.placeholders.end(),
-            [&](size_t node) { return subject.graph.nodes[node].name == each.first; });
+            traced.graph.placeholders.begin(), traced.graph.placeholders.end(),
+            [&](size_t node) { return traced.graph.nodes[node].name == each.first; });
       });
   if (here) {
-    TensorMap all = subject.seen.values;
+    TensorMap all = traced.seen.values;
     for (auto& [name, tensor] : values) all[name] = std::move(tensor);
-    Result<CaseTensors> evaluated = EvaluateHere(subject.graph, std::move(all));
+    Result<CaseTensors> evaluated = EvaluateHere(traced.graph, std::move(all));
     if (!evaluated.ok()) return std::optional<Case>();
     made.tensors = *std::move(evaluated);
   } else {
     const std::filesystem::path file =
         std::filesystem::temp_directory_path() / fmt::format("kernelsmith-{:016x}", seed);
     KS_RETURN_IF_ERROR(WriteSafetensors(file, {.tensors = std::move(values), .metadata = {}}));
-    Result<TaskCase> sample = tools.tasks.Evaluate(task, subject.request, seed, file);
+    Result<TaskCase> sample = tools.tasks.Evaluate(task, traced.request, seed, file);
     std::error_code ignored;
     std::filesystem::remove(file, ignored);
     if (!sample.ok()) return std::optional<Case>();  // the task's own checks refuse these values
     KS_TRY(made.tensors, ReadCase(*sample));
   }
-  std::vector<std::string> names = subject.task.results;
-  names.insert(names.end(), subject.task.mutated.begin(), subject.task.mutated.end());
+  std::vector<std::string> names = traced.task.results;
+  names.insert(names.end(), traced.task.mutated.begin(), traced.task.mutated.end());
   KS_TRY(const std::vector<ExpectedOutput> expected,
-         ExpectedOutputs(subject.graph, made.tensors, names));
+         ExpectedOutputs(traced.graph, made.tensors, names));
   for (const ExpectedOutput& each : expected) {
     if (!each.Finite()) return std::optional<Case>();
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "candidate/candidate.h"
 #include "graph/graph.h"
 #include "verify/inputs.h"
 #include "verify/oracle.h"
@@ -14,7 +15,7 @@
 
 namespace kernelsmith {
 
-// Of the draw that the host code sees: `seen` of every subject. Secret ones are never this.
+// The draw that the host code sees is no secret: it is the same for every candidate.
 inline constexpr uint64_t kSeenSeed = 2;
 
 // One configuration of the task, and the candidate's plan for it.
@@ -29,12 +30,13 @@ struct TracedShape {
   // It can do so for any values of the arguments: none is computed from others (what a forward
   // pass saved).
   bool evaluated_here = false;
-  Plan plan;
-  std::string failed_launch;      // the error of a launch that is missing in the plan; empty: none
-  uint64_t work = 0;              // work.h
-  std::vector<double> usual_rms;  // of the results and mutated arguments, on `seen`
+  std::shared_ptr<const TracedCall> call;  // it has a plan
+  uint64_t work = 0;                       // work.h
+  std::vector<double> usual_rms;           // of the results and mutated arguments, on `seen`
   // Arguments whose packed form may stay from an earlier call: weights, by position.
   std::vector<bool> kept;
+
+  const Plan& plan() const { return *call->plan; }
 };
 
 // Inputs and what must come out.
@@ -53,73 +55,96 @@ struct Objection {
   bool gross = false;  // of a wrong value: more than rounding could make
 };
 
-// Who looks on while a plan runs.
-struct Watchers {
-  vgpu::Observer* observer = nullptr;
-  StepObserver* steps = nullptr;
-  bool preparation = false;  // they see the preparation as well
-};
-
 struct CaseOutcome {
   std::vector<Objection> objections;
   std::vector<NumbersChecked> numbers;
-  RunOutcome run;
+  WatchedRun run;
+};
+
+// What a stage found. It starts as passed and can only get worse.
+class StageResult {
+ public:
+  std::string note;      // what the stage did, for its report
+  bool skipped = false;  // the stage did nothing; the note says why
+  VerdictKind kind = VerdictKind::kVerified;
+  std::vector<Finding> findings;
+
+  static StageResult Skipped(std::string why);
+
+  // A finding has decided; the stages behind this one do not run.
+  bool Ended() const { return kind != VerdictKind::kVerified; }
+  void Add(VerdictKind verdict, Finding finding);
+  void Add(const CandidateProblem& problem);
+  void Warn(Finding finding);
+  void Note(Finding finding);
+};
+
+// Where the seeds of data come from: every use has a stream of its own, so that no two stages draw
+// the same numbers unless they name the same stream.
+enum class SeedStream : uint64_t {
+  kTaskDraws,    // PyTorch's own draws at the first shape
+  kShapeDraws,   // the same at the other shapes
+  kStructured,   // structured inputs
+  kSpikes,       // inputs with one large value in every row
+  kChecked,      // the run under the checkers
+  kSingle,       // inputs that differ from an earlier call's in a few elements
+  kDependence,   // one input changed
+  kDeterminism,  // garbage in fresh memory
+  kAlgebraSearch,
+  kAlgebraRedrawn,
+  kAlgebraFields,
+  kTimingDraw,
+  kTimingBlocks,
+  kTimingPoison,
 };
 
 class Verification {
  public:
-  Verification(const Task& task, const std::filesystem::path& candidate,
-               const VerifyOptions& options, const VerifyTools& tools);
+  Verification(const Task& task, Candidate& candidate, const VerifyOptions& options,
+               const VerifyTools& tools);
 
   const Task& task;
-  const std::filesystem::path& candidate;
+  Candidate& candidate;
   const VerifyOptions& options;
   const VerifyTools& tools;
   Verdict verdict;
-  CompiledCandidate compiled;
   std::vector<TaskConfiguration> configurations;  // quick ones first; stage plan fills it
   // The configurations prepared so far, by number; empty slots are not prepared yet.
-  std::vector<std::unique_ptr<TracedShape>> subjects;
-  std::string stage;     // that runs
-  std::string note;      // what the stage did, for its report
-  bool skipped = false;  // the stage did nothing; the note says why
+  std::vector<std::unique_ptr<TracedShape>> shapes;
 
-  // The verdict starts as verified and can only get worse.
+  const CompiledCandidate& compiled() const { return candidate.compiled(); }
   bool Ended() const { return verdict.kind != VerdictKind::kVerified; }
-  void Add(VerdictKind kind, Finding finding);
-  void Warn(Finding finding) { Tell(std::move(finding), Weight::kWarning); }
-  void Note(Finding finding) { Tell(std::move(finding), Weight::kNote); }
+  // Puts what a stage found into the verdict, which starts as verified and can only get worse.
+  void Take(const std::string& stage, StageResult outcome);
 
-  // Exports, draws and traces the configuration; adds what the tracer finds. Null: no plan, and the
-  // verdict says why.
-  Result<TracedShape*> Prepare(size_t configuration);
+  // Exports, draws and traces the configuration. What keeps the candidate from being judged there
+  // is added to `stage`. Null: there is no plan.
+  Result<TracedShape*> Prepare(size_t configuration, StageResult& stage);
   // The same for a configuration that is not in the list (smaller, larger).
-  Result<std::unique_ptr<TracedShape>> PrepareRequest(TaskRequest request);
+  Result<std::unique_ptr<TracedShape>> PrepareRequest(TaskRequest request, StageResult& stage);
 
   // A draw of the task by PyTorch, or of a recipe. Nothing: PyTorch has no finite answer there.
-  Result<std::optional<Case>> MakeCase(const TracedShape& subject, const std::string& inputs,
+  Result<std::optional<Case>> MakeCase(const TracedShape& traced, const std::string& inputs,
                                        uint64_t seed);
   // With these values for the placeholders.
-  Result<std::optional<Case>> MakeCaseOf(const TracedShape& subject, TensorMap values,
+  Result<std::optional<Case>> MakeCaseOf(const TracedShape& traced, TensorMap values,
                                          const std::string& inputs, uint64_t seed);
 
   // Runs the plan on the case and compares all that came out. Safe to call from several threads.
-  Result<CaseOutcome> Judge(const TracedShape& subject, const Case& sample,
-                            const Watchers& watchers = {}) const;
-  Result<CaseOutcome> JudgePlan(const TracedShape& subject, const Plan& plan, const Case& sample,
+  Result<CaseOutcome> Judge(const TracedShape& traced, const Case& sample,
+                            const Watch& watch = {}) const;
+  Result<CaseOutcome> JudgePlan(const TracedShape& traced, const Plan& plan, const Case& sample,
                                 const CaseTensors* earlier = nullptr,
-                                const Watchers& watchers = {}) const;
+                                const Watch& watch = {}) const;
 
-  uint64_t Secret(uint64_t stream) const;  // seeds of data
+  uint64_t Secret(SeedStream stream, uint64_t index = 0) const;  // seeds of data
   // The same for data that PyTorch has to be asked about; see VerifyOptions::seed.
-  uint64_t DrawSecret(uint64_t stream) const;
+  uint64_t DrawSecret(SeedStream stream, uint64_t index = 0) const;
   // Whichever of the two MakeCase needs for these inputs.
-  uint64_t CaseSecret(const TracedShape& subject, const std::string& inputs, uint64_t stream) const;
+  uint64_t CaseSecret(const TracedShape& traced, const std::string& inputs, SeedStream stream,
+                      uint64_t index = 0) const;
   double AllowedEpsilon() const;  // by --precision; 0: the dtype's own
-  std::vector<InputTensor> Inputs(const TracedShape& subject) const;
-
- private:
-  void Tell(Finding finding, Weight weight);
+  std::vector<InputTensor> Inputs(const TracedShape& traced) const;
 };
 
 // The mangled names of all kernels that it launches.

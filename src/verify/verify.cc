@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "compile/source_style.h"
-#include "verify/first_look.h"
+#include "verify/quick_verify.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
@@ -14,31 +14,35 @@ namespace {
 
 struct Stage {
   const char* name;
-  Status (*run)(Verification&);
+  Result<StageResult> (*run)(Verification&);
 };
 
-// Cheap before dear, so that a wrong candidate is refuted soon; what explains a wrong number (a
-// race, a read out of bounds) before the number itself.
+// Cheap before expensive, so that a wrong candidate is refuted soon; what explains a wrong number
+// (a race, a read out of bounds) before the number itself.
 constexpr Stage kStages[] = {
-    {"compile", CompileStage},       {"plan", PlanStage},
-    {"checkers", CheckersStage},     {"numbers", NumbersStage},
-    {"carry", CarryStage},           {"algebra", AlgebraStage},
-    {"dependence", DependenceStage}, {"determinism", DeterminismStage},
+    {"compile", CompileStage},
+    {"plan", PlanStage},
+    {"checkers", CheckersStage},
+    {"numbers", NumbersStage},
+    {"earlier_calls", EarlierCallsStage},
+    {"algebra", AlgebraStage},
+    {"dependence", DependenceStage},
+    {"determinism", DeterminismStage},
     {"timing", TimingStage},
 };
 
 // Tasks without arguments are judged at smaller sizes than their own. A candidate that has those in
 // its code fails there, whatever else is wrong with it: its author should know how to ask for the
 // task's own shape.
-void NoteSizesInSource(Verification& verification) {
-  if (verification.verdict.kind != VerdictKind::kRefuted || verification.subjects.empty() ||
-      verification.subjects[0] == nullptr) {
+void NoteSizesInSource(const Verification& verification, StageResult& stage) {
+  if (verification.verdict.kind != VerdictKind::kRefuted || verification.shapes.empty() ||
+      verification.shapes[0] == nullptr) {
     return;
   }
-  const auto& values = verification.subjects[0]->request.configuration.values;
+  const auto& values = verification.shapes[0]->request.configuration.values;
   const auto sizes = values.is_object() ? values.find("sizes") : values.end();
   if (sizes == values.end() || !sizes->is_object()) return;
-  const Result<std::string> source = verification.tools.files.Read(verification.candidate);
+  const Result<std::string> source = verification.tools.files.Read(verification.candidate.path());
   if (!source.ok()) return;
   const std::string code = BlankComments(*source);
   for (const auto& [key, smaller] : sizes->items()) {
@@ -52,7 +56,7 @@ void NoteSizesInSource(Verification& verification) {
       if (goes_on(before) || goes_on(after)) {
         continue;
       }
-      verification.Note(
+      stage.Note(
           {.kind = FindingKind::kSizeInSource,
            .message = fmt::format("the source has the number {}, a size of the task that was "
                                   "judged at {}: --shapes exact judges the task's own shape alone",
@@ -80,9 +84,8 @@ double ProcessorSeconds() {
 }
 
 // Up to and with the stage of that name; null: all.
-Result<Verdict> RunStages(const Task& task, const std::filesystem::path& candidate,
-                          const VerifyOptions& options, const VerifyTools& tools,
-                          const char* last) {
+Result<Verdict> RunStages(const Task& task, Candidate& candidate, const VerifyOptions& options,
+                          const VerifyTools& tools, const char* last) {
   Verification verification(task, candidate, options, tools);
   Verdict& verdict = verification.verdict;
   const auto seconds = [](Clock::Duration duration) {
@@ -95,19 +98,23 @@ Result<Verdict> RunStages(const Task& task, const std::filesystem::path& candida
   for (size_t i = 0; i < std::size(kStages) && status.ok() && !verification.Ended(); ++i) {
     tools.progress.Update(i, kStages[i].name);
     const Clock::Duration begin = tools.clock.Now();
-    verification.stage = kStages[i].name;
-    verification.note.clear();
-    verification.skipped = false;
-    status = kStages[i].run(verification);
+    Result<StageResult> outcome = kStages[i].run(verification);
+    if (!outcome.ok()) {
+      status = outcome.error();
+      break;
+    }
     verdict.stages.push_back({.name = kStages[i].name,
-                              .outcome = verification.skipped ? "skipped" : OutcomeOf(verdict.kind),
+                              .outcome = outcome->skipped ? "skipped" : OutcomeOf(outcome->kind),
                               .seconds = seconds(tools.clock.Now() - begin),
-                              .note = verification.note});
+                              .note = outcome->note});
+    verification.Take(kStages[i].name, *std::move(outcome));
     if (last != nullptr && std::string_view(kStages[i].name) == last) break;
   }
   tools.progress.End();
   KS_RETURN_IF_ERROR(status);
-  NoteSizesInSource(verification);
+  StageResult remarks;
+  NoteSizesInSource(verification, remarks);
+  verification.Take(verdict.stages.back().name, std::move(remarks));
   verdict.seconds = seconds(tools.clock.Now() - start);
   verdict.processor_seconds = ProcessorSeconds() - processor_start;
   return std::move(verdict);
@@ -115,13 +122,13 @@ Result<Verdict> RunStages(const Task& task, const std::filesystem::path& candida
 
 }  // namespace
 
-Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
-                       const VerifyOptions& options, const VerifyTools& tools) {
+Result<Verdict> Verify(const Task& task, Candidate& candidate, const VerifyOptions& options,
+                       const VerifyTools& tools) {
   return RunStages(task, candidate, options, tools, nullptr);
 }
 
-Result<Verdict> FirstLook(const Task& task, const std::filesystem::path& candidate,
-                          VerifyOptions options, const VerifyTools& tools) {
+Result<Verdict> QuickVerify(const Task& task, Candidate& candidate, VerifyOptions options,
+                            const VerifyTools& tools) {
   options.configurations = 1;
   options.draws = 1;
   options.structured_budget = 0;
@@ -129,30 +136,32 @@ Result<Verdict> FirstLook(const Task& task, const std::filesystem::path& candida
   return RunStages(task, candidate, options, tools, "numbers");
 }
 
-Result<Verdict> Replay(const Task& task, const std::filesystem::path& candidate,
-                       const Counterexample& example, const VerifyOptions& options,
-                       const VerifyTools& tools) {
+Result<Verdict> Replay(const Task& task, Candidate& candidate, const Counterexample& example,
+                       const VerifyOptions& options, const VerifyTools& tools) {
   Verification verification(task, candidate, options, tools);
   Verdict& verdict = verification.verdict;
   const Clock::Duration start = tools.clock.Now();
-  verification.stage = "replay";
-  KS_RETURN_IF_ERROR(CompileStage(verification));
-  if (verification.Ended()) return std::move(verdict);
+  KS_TRY(StageResult stage, CompileStage(verification));
+  if (stage.Ended()) {
+    verification.Take("replay", std::move(stage));
+    return std::move(verdict);
+  }
   TaskRequest request{.direction = options.direction, .configuration = {}, .dtype = options.dtype};
   request.configuration.values = example.values;
   request.configuration.name = example.configuration;
-  KS_TRY(const std::unique_ptr<TracedShape> subject,
-         verification.PrepareRequest(std::move(request)));
-  if (subject != nullptr) {
+  KS_TRY(const std::unique_ptr<TracedShape> traced,
+         verification.PrepareRequest(std::move(request), stage));
+  if (traced != nullptr) {
     KS_TRY(const std::optional<Case> sample,
-           verification.MakeCase(*subject, example.inputs, example.seed));
+           verification.MakeCase(*traced, example.inputs, example.seed));
     if (!sample) return InvalidInput("the counterexample's inputs are outside the task's domain");
-    KS_TRY(CaseOutcome outcome, verification.Judge(*subject, *sample));
+    KS_TRY(CaseOutcome outcome, verification.Judge(*traced, *sample));
     verdict.proof.numbers = outcome.numbers;
     for (Objection& each : outcome.objections) {
-      verification.Add(each.kind, std::move(each.finding));
+      stage.Add(each.kind, std::move(each.finding));
     }
   }
+  verification.Take("replay", std::move(stage));
   verdict.seconds = std::chrono::duration<double>(tools.clock.Now() - start).count();
   verdict.stages.push_back(
       {.name = "replay", .outcome = OutcomeOf(verdict.kind), .seconds = verdict.seconds});

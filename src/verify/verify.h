@@ -6,9 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "compile/compile.h"
-#include "device/device.h"
-#include "plan/trace.h"
+#include "candidate/candidate.h"
+#include "device/observable_device.h"
 #include "support/clock.h"
 #include "support/file_system.h"
 #include "support/progress.h"
@@ -55,17 +54,13 @@ struct VerifyOptions {
   bool algebra = true;
   bool checkers = true;
   VerifyPolicy policy;
-  CompileOptions compile;
-  TraceOptions trace;
 };
 
 // The outside world of a verification. One set serves any number of verifications: the task store
 // keeps its PyTorch process and its answers.
 struct VerifyTools {
   TaskStore& tasks;
-  CandidateCompiler& compiler;
-  ProcessRunner& processes;
-  Device& device;
+  ObservableDevice& device;
   FileSystem& files;
   const Clock& clock;
   Progress& progress;
@@ -73,12 +68,11 @@ struct VerifyTools {
 
 // An error means that the question could not be asked (no such task, a tool is missing); everything
 // about the candidate is in the verdict.
-Result<Verdict> Verify(const Task& task, const std::filesystem::path& candidate,
-                       const VerifyOptions& options, const VerifyTools& tools);
+Result<Verdict> Verify(const Task& task, Candidate& candidate, const VerifyOptions& options,
+                       const VerifyTools& tools);
 
 // Only this counterexample again: compile, plan, one case.
-Result<Verdict> Replay(const Task& task, const std::filesystem::path& candidate,
-                       const Counterexample& example, const VerifyOptions& options,
-                       const VerifyTools& tools);
+Result<Verdict> Replay(const Task& task, Candidate& candidate, const Counterexample& example,
+                       const VerifyOptions& options, const VerifyTools& tools);
 
 }  // namespace kernelsmith

@@ -58,21 +58,21 @@ const Objection* FirstRefuting(const CaseOutcome& outcome) {
   return nullptr;
 }
 
-Status CheckCase(Verification& verification, const TracedShape& subject, const Plan& plan,
-                 const Case& sample) {
-  KS_TRY(const CaseOutcome outcome, verification.JudgePlan(subject, plan, sample, &subject.seen));
+Status CheckCase(Verification& verification, const TracedShape& traced, const Plan& plan,
+                 const Case& sample, StageResult& stage) {
+  KS_TRY(const CaseOutcome outcome, verification.JudgePlan(traced, plan, sample, &traced.seen));
   const Objection* objection = FirstRefuting(outcome);
   if (objection == nullptr) return {};
   // What is as wrong without earlier calls is not their fault: how much that counts on such inputs
   // the numbers have decided.
-  KS_TRY(const CaseOutcome alone, verification.Judge(subject, sample));
+  KS_TRY(const CaseOutcome alone, verification.Judge(traced, sample));
   if (FirstRefuting(alone) != nullptr) return {};
   // Packed weights may stay as long as the weights do.
-  CaseTensors same_weights = subject.seen;
+  CaseTensors same_weights = traced.seen;
   std::string weights;
   size_t position = 0;
-  for (const TensorSpec& tensor : subject.task.tensors) {
-    const bool kept = position < subject.kept.size() && subject.kept[position];
+  for (const TensorSpec& tensor : traced.task.tensors) {
+    const bool kept = position < traced.kept.size() && traced.kept[position];
     ++position;
     const auto now = sample.tensors.values.find(tensor.name);
     if (!kept || now == sample.tensors.values.end()) continue;
@@ -80,39 +80,40 @@ Status CheckCase(Verification& verification, const TracedShape& subject, const P
     weights += (weights.empty() ? "" : ", ") + tensor.name;
   }
   if (!weights.empty()) {
-    KS_TRY(const CaseOutcome again, verification.JudgePlan(subject, plan, sample, &same_weights));
+    KS_TRY(const CaseOutcome again, verification.JudgePlan(traced, plan, sample, &same_weights));
     if (FirstRefuting(again) == nullptr) {
-      verification.Note({.kind = FindingKind::kPreparedWeights,
-                         .message = fmt::format("what the first call makes of {} is kept: other "
-                                                "weights in a later call give wrong results",
-                                                weights)});
+      stage.Note({.kind = FindingKind::kPreparedWeights,
+                  .message = fmt::format("what the first call makes of {} is kept: other "
+                                         "weights in a later call give wrong results",
+                                         weights)});
       return {};
     }
   }
   Finding finding = objection->finding;
   finding.message = "after earlier calls with other data: " + finding.message;
   finding.kind = FindingKind::kStaleResult;
-  verification.Add(VerdictKind::kRefuted, std::move(finding));
+  stage.Add(VerdictKind::kRefuted, std::move(finding));
   return {};
 }
 
 }  // namespace
 
-Status CarryStage(Verification& verification) {
-  const TracedShape& subject = *verification.subjects[0];
-  const Plan plan = AfterEarlierCalls(subject.plan);
-  verification.note = fmt::format("after {} calls with other data", kEarlierCalls);
+Result<StageResult> EarlierCallsStage(Verification& verification) {
+  StageResult stage;
+  const TracedShape& traced = *verification.shapes[0];
+  const Plan plan = AfterEarlierCalls(traced.plan());
+  stage.note = fmt::format("after {} calls with other data", kEarlierCalls);
   // Other data altogether, and the same but for a few elements, which a fingerprint would miss.
-  for (const char* inputs : {"task", "single"}) {
+  // The first is the draw that the numbers were judged on: PyTorch need not be asked again.
+  for (const auto& [inputs, stream] :
+       {std::pair("task", SeedStream::kTaskDraws), std::pair("single", SeedStream::kSingle)}) {
     KS_TRY(const std::optional<Case> sample,
-           verification.MakeCase(
-               subject, inputs,
-               verification.CaseSecret(subject, inputs, inputs[0] == 't' ? 0 : 1500)));
+           verification.MakeCase(traced, inputs, verification.CaseSecret(traced, inputs, stream)));
     if (!sample) continue;
-    KS_RETURN_IF_ERROR(CheckCase(verification, subject, plan, *sample));
-    if (verification.Ended()) return {};
+    KS_RETURN_IF_ERROR(CheckCase(verification, traced, plan, *sample, stage));
+    if (stage.Ended()) return stage;
   }
-  return {};
+  return stage;
 }
 
 }  // namespace kernelsmith
