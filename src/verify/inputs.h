@@ -2,10 +2,10 @@
 // scales, made from a draw of the task and a secret seed.
 //
 // Every recipe keeps to the domain that the draw shows: what is never negative stays so,
-// probabilities stay probabilities, masks stay masks, triangles stay triangles, indices stay valid. Only "signed" asks about
-// the other sign, which a kernel for torch.rand alone could leave out, and spikes about maxima.
-// Where PyTorch itself has no finite answer (a root, a logarithm), a recipe says nothing about the
-// candidate, and the caller drops it.
+// probabilities stay probabilities, masks stay masks, triangles stay triangles, indices stay valid.
+// Only "signed" asks about the other sign, which a kernel for torch.rand alone could leave out, and
+// spikes about maxima. Where PyTorch itself has no finite answer (a root, a logarithm), a recipe
+// says nothing about the candidate, and the caller drops it.
 #pragma once
 
 #include <cstdint>
