@@ -308,12 +308,12 @@ Result<ExitCode> AddReports(Session& session, const Options& options) {
 }
 
 void AddFilters(CLI::App& command, Options& options) {
-  command.add_option("--task", options.task, "Only of this task");
-  command.add_option("--run", options.run, "Only of this run");
-  command.add_option("--verdict", options.verdict, "Only with this verdict")
+  command.add_option("--task", options.task, "Only candidates of this task");
+  command.add_option("--run", options.run, "Only candidates of this run");
+  command.add_option("--verdict", options.verdict, "Only candidates with this verdict")
       ->check(CLI::IsMember(
           {"verified", "refuted", "inconclusive", "unsupported", "rejected", "none"}));
-  command.add_option("--order", options.order, "best first (of each task), or newest")
+  command.add_option("--order", options.order, "The best of each task first, or the newest")
       ->check(CLI::IsMember({"best", "newest"}))
       ->capture_default_str();
 }
@@ -353,16 +353,18 @@ void AddArchive(CLI::App& app, Session& session) {
   };
   CLI::App* list = command("list", "candidates in one line each, the best first", ListCandidates);
   AddFilters(*list, *options);
-  list->add_option("--limit", options->limit, "At most so many (0: all)")
+  list->add_option("--limit", options->limit, "The most candidates to list (0: all)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command("runs", "runs of the optimiser, the newest first", ListRuns);
   CLI::App* show = command("show", "one candidate with findings, time, ancestors, source", Show);
-  show->add_option("id", options->ids, "Of the candidate")->required()->expected(1);
+  show->add_option("id", options->ids, "The candidate's id")->required()->expected(1);
   CLI::App* diff = command("diff", "how the sources of two candidates differ", Diff);
-  diff->add_option("ids", options->ids, "Of the candidates: OLD NEW")->required()->expected(2);
+  diff->add_option("ids", options->ids, "The ids of two candidates: OLD NEW")
+      ->required()
+      ->expected(2);
   CLI::App* write = command("export", "write candidates as .cu files, and archive.json", Export);
-  write->add_option("folder", options->folder, "Where to")->required();
+  write->add_option("folder", options->folder, "The folder to write to")->required();
   AddFilters(*write, *options);
   write->preparse_callback([options](size_t) { options->limit = 0; });
   CLI::App* add = command("add", "keep reports of `kernelsmith verify --report`", AddReports);

@@ -210,7 +210,8 @@ void AddBench(CLI::App& app, Session& session) {
       "again. With --suite, --direction and --dtype choose among the bundled kernels.\n"
       "Exit code: 0 all verified, 1 one refuted, 3 otherwise.");
   auto options = std::make_shared<Options>();
-  command->add_option("TASK", options->first, "As --task has it; may be left out with that");
+  command->add_option("TASK", options->first,
+                      "The task, as --task takes it; leave it out if --task names it");
   command->add_option("CANDIDATE", options->second, "A .cu file, or a folder of them");
   AddTaskOption(*command, options->task);
   command->add_flag("--suite", options->suite, "The bundled kernels, each with its task");
@@ -222,13 +223,15 @@ void AddBench(CLI::App& app, Session& session) {
   AddGpu(*command, options->gpu);
   command->add_option("--blocks", options->blocks, "Blocks of a launch to watch; 0: all")
       ->capture_default_str();
-  command->add_option("--inputs", options->inputs, "As verify has it: task or structured")
+  command
+      ->add_option("--inputs", options->inputs,
+                   "What decides, as for verify: the task's own or structured inputs")
       ->check(CLI::IsMember({"task", "structured"}))
       ->capture_default_str();
   command->add_flag("--no-libraries", options->no_libraries,
                     "Refute candidates that delegate to ATen or cuBLAS");
-  command->add_option("--csv", options->csv, "Write a table with one line a shape here");
-  command->add_option("--html", options->html, "Write a page of its own here");
+  command->add_option("--csv", options->csv, "Write a table with one line a shape to this file");
+  command->add_option("--html", options->html, "Write a page to this file");
   command->add_option("--output", options->output,
                       "Folder for the answers of a folder or the suite");
   command->add_option("--jobs", options->jobs, "Candidates at a time")

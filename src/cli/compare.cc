@@ -76,7 +76,8 @@ void AddCompare(CLI::App& app, Session& session) {
   command->add_option("new", options->new_candidate, "The .cu file that is judged")->required();
   command->add_option("--arg", options->arguments,
                       "An argument of the function, in order: x=float32[32,256], eps=1e-5, k=4");
-  command->add_option("--function", options->function, "What to call")->capture_default_str();
+  command->add_option("--function", options->function, "The function to call")
+      ->capture_default_str();
   AddTaskOption(*command, options->task);
   AddDirection(*command, options->direction);
   AddDtype(*command, options->dtype);

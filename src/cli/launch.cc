@@ -267,7 +267,7 @@ void AddLaunch(CLI::App& app, Session& session) {
   command->add_option("--grid", options->grid, "Blocks: x[,y,z]")->capture_default_str();
   command->add_option("--block", options->block, "Threads of a block: x[,y,z]")
       ->capture_default_str();
-  command->add_option("--shared", options->shared_bytes, "Dynamic shared memory")
+  command->add_option("--shared", options->shared_bytes, "Bytes of dynamic shared memory")
       ->type_name("BYTES");
   command
       ->add_option("--arg", options->arguments,
@@ -275,7 +275,8 @@ void AddLaunch(CLI::App& app, Session& session) {
                    "=fill:7, =random:SEED, =1,2,3, &in+16, bytes=0011")
       ->type_name("ARG")
       ->allow_extra_args(false);
-  command->add_flag("--cooperative", options->cooperative, "All blocks are resident");
+  command->add_flag("--cooperative", options->cooperative,
+                    "Launch cooperatively: all blocks are resident at the same time");
   command->add_flag("--hex", options->hex, "Print the bits of every value");
   command->callback([&session, options] {
     session.action = [&session, options] { return Launcher(session, *options).Run(); };

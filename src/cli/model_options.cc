@@ -29,25 +29,34 @@ CLI::Option* AddModelOptions(CLI::App& command, ModelFlags& flags) {
       llm::ModelSpecForms() + "; openai takes any server with OpenAI's chat completions");
   command.add_option("--record", flags.record, "Append questions and answers to this file");
   command.add_option("--prompts", flags.prompts, "Folder of prompts instead of ours");
-  command.add_option("--max-output-tokens", flags.max_output_tokens, "Of one answer")
+  command
+      .add_option("--max-output-tokens", flags.max_output_tokens, "The most tokens of one answer")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--token-budget", flags.token_budget, "Of this command (0: no limit)")
+  command
+      .add_option("--token-budget", flags.token_budget,
+                  "The most tokens that this command may use (0: no limit)")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--money-budget", flags.money_budget, "Of this command; needs --prices")
+  command
+      .add_option("--money-budget", flags.money_budget,
+                  "The most that this command may cost; needs --prices")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--prices", flags.prices, "Of a million tokens: input output")
+  command.add_option("--prices", flags.prices, "The prices of a million input and output tokens")
       ->expected(2)
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--temperature", flags.temperature, "Without it the server's own")
+  command
+      .add_option("--temperature", flags.temperature,
+                  "The sampling temperature; without it, the server's own")
       ->check(CLI::Range(0.0, 2.0));
-  command.add_option("--attempts", flags.attempts, "Requests for one question at most")
+  command.add_option("--attempts", flags.attempts, "The most requests for one question")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   command.add_option("--request-timeout", flags.timeout, "Seconds for one request")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
-  command.add_option("--requests-per-minute", flags.requests_per_minute, "0: no limit")
+  command
+      .add_option("--requests-per-minute", flags.requests_per_minute,
+                  "The most requests a minute; 0: no limit")
       ->check(CLI::NonNegativeNumber);
   return model;
 }

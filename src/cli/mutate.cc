@@ -113,7 +113,9 @@ void AddMutate(CLI::App& app, Session& session) {
   command->footer(footer + "Mutants whose PTX is the same as the original's are left out.");
   auto options = std::make_shared<Options>();
   command->add_option("candidate", options->candidate, "A .cu file that is right")->required();
-  command->add_option("--count", options->count, "At most so many, all kinds in turn (0: all)")
+  command
+      ->add_option("--count", options->count,
+                   "The most mutants to make, all kinds in turn (0: all)")
       ->capture_default_str();
   command->add_option("--operators", options->operators, "Only these, with commas between")
       ->delimiter(',');

@@ -70,13 +70,13 @@ void AddOps(CLI::App& app, Session& session) {
   command->fallthrough();
   auto options = std::make_shared<OpsOptions>();
   command->add_option("filter", options->filter,
-                      "part of a name, or a class: pointwise, reduction, layout, ...");
+                      "Part of a name, or a class: pointwise, reduction, layout, ...");
   CLI::Option* ptx =
       command->add_flag("--ptx", options->ptx,
-                        "list the forms of PTX instructions and whether the virtual GPU runs them");
+                        "List the forms of PTX instructions and whether the virtual GPU runs them");
   command
       ->add_option("--coverage", options->coverage,
-                   "with --ptx: how much of this file of instruction frequencies is covered")
+                   "With --ptx: how much of this file of instruction frequencies is covered")
       ->needs(ptx);
   command->callback([&session, options] {
     session.action = [&session, options] {

@@ -323,21 +323,16 @@ void AddOptimize(CLI::App& app, Session& session) {
       "optimize", "Look for the fastest CUDA for a task; every candidate is judged");
   command->fallthrough();
   command->footer(
-      "The first version is that of `kernelsmith translate`; evolution changes how it is tiled, "
-      "fused "
-      "and launched.\n"
-      "A candidate goes from cheap to dear: compile, the smallest shape under checkers and its "
-      "numbers, estimated time\n"
-      "at the timed shape, full verification; the best is verified once more on fresh data. Times "
-      "are estimated by the\n"
-      "model of `kernelsmith estimate`. DIR gets forward.cu (or backward.cu), module.py, "
-      "report.html "
-      "and result.json, and\n"
-      "archive.db with every candidate (kernelsmith archive list --archive DIR/archive.db). Ctrl-C "
-      "ends with the best\n"
-      "so far; a run that was stopped or killed goes on with --resume, nothing is lost.\n"
-      "Exit code: 0 a verified candidate was handed over, 3 nothing could be verified, or the task "
-      "can't be translated.");
+      "The first version is that of `kernelsmith translate`; evolution changes how it is tiled,\n"
+      "fused and launched. A candidate goes through stages from cheap to expensive: compile, the\n"
+      "smallest shape under checkers and its numbers, estimated time at the timed shape, full\n"
+      "verification. The best is verified once more on fresh data. Times are estimated by the\n"
+      "model of `kernelsmith estimate`. DIR gets forward.cu (or backward.cu), module.py,\n"
+      "report.html and result.json, and archive.db with every candidate (kernelsmith archive list\n"
+      "--archive DIR/archive.db). Ctrl-C ends with the best so far; a run that was stopped or\n"
+      "killed goes on with --resume, and nothing is lost.\n"
+      "Exit code: 0 a verified candidate was handed over, 3 nothing could be verified, or the\n"
+      "task can't be translated.");
   auto options = std::make_shared<Options>();
   AddTask(*command, options->task)->required();
   command

@@ -175,11 +175,11 @@ void AddProfile(CLI::App& app, Session& session) {
   command->add_option("-o,--output", options->output, "File for the report");
   AddMeasuredOptions(
       command, options->measured,
-      "Of a task: run the blocks that are not watched too, for kernels whose work depends "
+      "For a candidate: run the blocks that are not watched too, for kernels whose work depends "
       "on results of others");
   command->add_flag(
       "--watched-only", options->watched_only,
-      "Of a program: do not run the blocks that are not watched. Its results are wrong");
+      "For a program: do not run the blocks that are not watched. Its results are wrong");
   command->footer(
       "kernelsmith profile [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
       "kernelsmith profile [OPTIONS] TASK CANDIDATE.cu [OPTIONS]\n\n"

@@ -203,39 +203,39 @@ void AddChoices(CLI::App& command, Options& options) {
   AddDtype(command, options.which.dtype);
   AddMode(command, options.which.mode);
   command.add_option("--work", options.which.work,
-                     "reduce the shapes until the forward pass has at most this many operations");
-  command.add_option("--seconds", options.seconds, "limit for each step of a task")
+                     "Reduce the shapes until the forward pass has at most this many operations");
+  command.add_option("--seconds", options.seconds, "Limit for each step of a task")
       ->check(CLI::Range(0.1, 86400.0));
-  command.add_option("--memory", options.memory, "limit for a task, in GiB")
+  command.add_option("--memory", options.memory, "Limit for a task, in GiB")
       ->check(CLI::Range(0.1, 4096.0));
 }
 
 }  // namespace
 
 void AddTasks(CLI::App& app, Session& session) {
-  CLI::App* tasks = app.add_subcommand("tasks", "list, show, check and make tasks");
+  CLI::App* tasks = app.add_subcommand("tasks", "List, show, check and make tasks");
   tasks->require_subcommand(1);
   auto options = std::make_shared<Options>();
 
   CLI::App* list =
-      tasks->add_subcommand("list", "the tasks of our suite, or of another collection");
-  list->add_option("--from", options->from, "folder with a copy of a collection");
+      tasks->add_subcommand("list", "The tasks of our suite, or of another collection");
+  list->add_option("--from", options->from, "Folder with a copy of a collection");
   list->callback([&session, options] {
     session.action = [&session, options] { return ListTasks(session, *options); };
   });
 
   CLI::App* show =
-      tasks->add_subcommand("show", "arguments, configurations and operators of a task");
-  show->add_option("task", options->names, "name or path")->required()->expected(1);
-  show->add_option("--from", options->from, "folder with a copy of a collection");
+      tasks->add_subcommand("show", "Arguments, configurations and operators of a task");
+  show->add_option("task", options->names, "Name or path")->required()->expected(1);
+  show->add_option("--from", options->from, "Folder with a copy of a collection");
   AddChoices(*show, *options);
   show->callback([&session, options] {
     session.action = [&session, options] { return ShowTask(session, *options); };
   });
 
-  CLI::App* check = tasks->add_subcommand("check", "whether a wrong kernel could pass a task");
-  check->add_option("tasks", options->names, "names or paths; none: the whole suite or --from");
-  check->add_option("--from", options->from, "folder with a copy of a collection");
+  CLI::App* check = tasks->add_subcommand("check", "Whether a wrong kernel could pass a task");
+  check->add_option("tasks", options->names, "Names or paths; none: the whole suite or --from");
+  check->add_option("--from", options->from, "Folder with a copy of a collection");
   AddChoices(*check, *options);
   check->callback([&session, options] {
     session.action = [&session, options]() -> Result<ExitCode> {
@@ -251,8 +251,8 @@ void AddTasks(CLI::App& app, Session& session) {
     };
   });
 
-  CLI::App* make = tasks->add_subcommand("new", "write a template of a task");
-  make->add_option("file", options->names, "the file to write")->required()->expected(1);
+  CLI::App* make = tasks->add_subcommand("new", "Write a template of a task");
+  make->add_option("file", options->names, "The file to write")->required()->expected(1);
   make->callback([&session, options] {
     session.action = [&session, options] { return NewTask(session, *options); };
   });

@@ -319,7 +319,7 @@ void AddTranslate(CLI::App& app, Session& session) {
   AddModelOptions(*command, options->by_model.flags)->group("With a language model");
   command
       ->add_option("--rounds", options->by_model.rounds,
-                   "With --model: files that are judged at most")
+                   "With --model: the most files that are judged")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_option("--archive", options->by_model.archive,

@@ -146,10 +146,12 @@ void AddVerify(CLI::App& app, Session& session) {
   command->add_flag("--require-deterministic", policy.require_deterministic,
                     "Refute candidates whose results change from run to run");
   command
-      ->add_option("--rtol", options->verify.rtol,
-                   "Of the allclose that the report has beside our own comparison")
+      ->add_option(
+          "--rtol", options->verify.rtol,
+          "The relative tolerance of the allclose that the report shows beside our own comparison")
       ->capture_default_str();
-  command->add_option("--atol", options->verify.atol, "The same")->capture_default_str();
+  command->add_option("--atol", options->verify.atol, "The absolute tolerance of that allclose")
+      ->capture_default_str();
   command->add_option("--report", options->report, "Write the JSON report to this file as well");
   command->add_option("--replay", options->replay,
                       "Run the counterexample of a JSON report again; CANDIDATE may be another "
