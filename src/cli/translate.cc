@@ -109,7 +109,7 @@ class Command {
 
 std::string FirstFinding(const Verdict& verdict) {
   const Finding* finding = verdict.Deciding();
-  return finding ? fmt::format("{}: {}", finding->kind, finding->message) : "";
+  return finding ? fmt::format("{}: {}", Name(finding->kind), finding->message) : "";
 }
 
 Result<ExitCode> RunOne(Session& session, const Options& options) {
