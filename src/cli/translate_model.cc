@@ -83,7 +83,7 @@ ArchivedCandidate Archived(const TranslateAttempt& attempt, const llm::KernelTas
   candidate.findings = ToJson(*attempt.verdict)["findings"];
   if (const Finding* finding = attempt.verdict->Deciding()) {
     candidate.stage = finding->stage;
-    candidate.reason = fmt::format("{}: {}", finding->kind, finding->message);
+    candidate.reason = fmt::format("{}: {}", Name(finding->kind), finding->message);
   }
   return candidate;
 }
@@ -155,7 +155,7 @@ class Command {
     if (!attempt.verdict) {
       why = Problem(attempt.answer.extracted.outcome, Name(request_.direction));
     } else if (const Finding* finding = attempt.verdict->Deciding()) {
-      why = fmt::format("{}: {}", finding->kind, finding->message);
+      why = fmt::format("{}: {}", Name(finding->kind), finding->message);
     }
     session_.out << fmt::format("attempt {}: {}{}{}\n", attempts_, attempt.verdict_word(),
                                 why.empty() ? "" : "  ", EscapeForTerminal(why))
