@@ -212,6 +212,15 @@ TEST(Docs, ReadmeHasEveryCommand) {
   EXPECT_EQ(listed, commands);
 }
 
+TEST(Docs, ReadmeLinksEveryDocument) {
+  const std::string readme = Read(fs::path(KS_SOURCE_DIR) / "README.md");
+  for (const fs::path& document : Documents()) {
+    const std::string name = fs::relative(document, KS_SOURCE_DIR).string();
+    if (name == "README.md") continue;
+    EXPECT_NE(readme.find("](" + name + ")"), std::string::npos) << name;
+  }
+}
+
 TEST(Docs, ReadmeHasShortParagraphs) {
   int length = 0;
   for (const std::string& line : Lines(Read(fs::path(KS_SOURCE_DIR) / "README.md"))) {
