@@ -11,7 +11,7 @@
 
 #include "archive/database.h"
 #include "archive/schema.h"
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith {
 namespace {

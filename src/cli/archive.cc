@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "measure/plan_estimate.h"
 #include "support/finding_kind.h"
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/judge_tools.h"
 #include "cli/task_options.h"
-#include "tasks/hash.h"
+#include "support/hash.h"
 #include "verify/corpus.h"
 #include "verify/replay.h"
 

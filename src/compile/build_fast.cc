@@ -7,8 +7,8 @@
 
 #include "compile/build.h"
 #include "compile/device_names.h"
+#include "support/hash.h"
 #include "support/rng.h"
-#include "tasks/hash.h"
 
 namespace kernelsmith {
 namespace {

@@ -13,8 +13,8 @@
 #include "compile/device_names.h"
 #include "compile/source_style.h"
 #include "compile/visible_library.h"
+#include "support/hash.h"
 #include "support/rng.h"
-#include "tasks/hash.h"
 #include "vgpu/math/libdevice.h"
 
 namespace kernelsmith {

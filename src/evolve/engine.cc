@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ptx/ptx.h"
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith::llm {
 namespace {

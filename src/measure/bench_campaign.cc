@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "mutate/mutate.h"
 #include "support/finding_kind.h"
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith::mutate {
 namespace {

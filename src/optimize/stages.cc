@@ -8,7 +8,7 @@
 #include "compile/device_names.h"
 #include "evolve/ptx_identity.h"
 #include "plan/plan_text.h"
-#include "tasks/hash.h"
+#include "support/hash.h"
 #include "verify/quick_verify.h"
 #include "verify/verify.h"
 

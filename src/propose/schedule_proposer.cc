@@ -9,7 +9,7 @@
 
 #include "propose/gene_model.h"
 #include "support/demangle.h"
-#include "tasks/hash.h"
+#include "support/hash.h"
 
 namespace kernelsmith {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "support/check.h"
-#include "tasks/json.h"
+#include "support/json.h"
 
 namespace kernelsmith {
 namespace {

@@ -11,8 +11,8 @@
 #include "graph/aten_ops.h"
 #include "graph/evaluate.h"
 #include "graph/graph.h"
+#include "support/json.h"
 #include "support/rng.h"
-#include "tasks/json.h"
 #include "tasks/truncate.h"
 #include "tensor/safetensors.h"
 

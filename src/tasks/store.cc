@@ -5,8 +5,8 @@
 #include <set>
 #include <system_error>
 
-#include "tasks/hash.h"
-#include "tasks/json.h"
+#include "support/hash.h"
+#include "support/json.h"
 #include "tasks/signature.h"
 #include "tasks/task.h"
 #include "tasks/worker.h"

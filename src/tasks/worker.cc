@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tasks/json.h"
+#include "support/json.h"
 
 namespace kernelsmith {
 namespace {

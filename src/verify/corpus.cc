@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tasks/json.h"
+#include "support/json.h"
 
 namespace kernelsmith {
 namespace {

@@ -1,4 +1,4 @@
-#include "tasks/hash.h"
+#include "support/hash.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {

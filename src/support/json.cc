@@ -1,4 +1,4 @@
-#include "tasks/json.h"
+#include "support/json.h"
 
 #include <algorithm>
 

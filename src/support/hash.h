@@ -1,4 +1,4 @@
-// Content hashes for the cache's keys.
+// Content hashes: the keys of caches, and the names of sources in archives.
 #pragma once
 
 #include <string>
