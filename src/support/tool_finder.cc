@@ -200,12 +200,6 @@ std::optional<Tool> ToolFinder::PythonWithTorch() {
   return std::nullopt;
 }
 
-std::optional<Tool> ToolFinder::Bubblewrap() {
-  const auto answer = FirstThatRuns(Places("KERNELSMITH_BWRAP", "bwrap", {}), {"--version"});
-  if (!answer) return std::nullopt;
-  return Tool{answer->path, FindVersion(answer->output)};
-}
-
 std::vector<std::string> ToolFinder::Gpus() {
   std::vector<std::string> names;
   const auto answer = FirstThatRuns(Places("KERNELSMITH_NVIDIA_SMI", "nvidia-smi", {}),

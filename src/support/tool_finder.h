@@ -40,7 +40,6 @@ class ToolFinder {
   // A python that has torch 2.5 or later: $KERNELSMITH_PYTHON, python3, .venv/bin/python. The
   // version is torch's.
   std::optional<Tool> PythonWithTorch();
-  std::optional<Tool> Bubblewrap();
   // Names of NVIDIA GPUs with a working driver, as nvidia-smi lists them; usually none.
   std::vector<std::string> Gpus();
 
