@@ -16,6 +16,7 @@
 #include "compile/compile.h"
 #include "plan/trace.h"
 #include "support/rng.h"
+#include "support/testing/real_settings.h"
 #include "tasks/task.h"
 
 namespace kernelsmith {
@@ -27,11 +28,6 @@ using Seconds = std::chrono::duration<double>;
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
-}
-
-std::string Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
 }
 
 // The names of the tensors among a call's arguments, lists taken apart: the graph's placeholders.
@@ -54,11 +50,12 @@ struct Outcome {
 
 class Bench {
  public:
-  Bench(std::string dtype, int64_t work)
+  Bench(std::string dtype, int64_t work, bool verbose)
       : dtype_(std::move(dtype)),
         work_(work),
-        tools_(processes_, files_, Environment, KS_SOURCE_DIR),
-        compiler_(files_, processes_, tools_),
+        verbose_(verbose),
+        tools_(processes_, files_, RealSettings().tools, KS_SOURCE_DIR),
+        compiler_(files_, processes_, tools_, {}),
         tasks_({.python = fs::path(KS_SOURCE_DIR) / ".venv" / "bin" / "python",
                 .torch_version = "bench",
                 .bridge = fs::path(KS_SOURCE_DIR) / "python",
@@ -132,7 +129,7 @@ class Bench {
     outcome.graph = Seconds(report.graph_duration).count();
     outcome.rate = static_cast<double>(report.lane_operations) / outcome.kernel;
     outcome.notes = report.notes;
-    if (std::getenv("KS_BENCH_VERBOSE") != nullptr) {
+    if (verbose_) {
       for (const OutputEquivalence& output : report.outputs) {
         fmt::print("    {}: {} equal, {} different, {} inconclusive\n", output.name, output.equal,
                    output.different, output.inconclusive);
@@ -150,6 +147,7 @@ class Bench {
  private:
   std::string dtype_;
   int64_t work_;
+  bool verbose_;
   SystemProcessRunner processes_;
   DiskFileSystem files_;
   ToolFinder tools_;
@@ -161,6 +159,7 @@ int Main(int argc, char** argv) {
   std::string dtype = "task";
   int64_t work = 2'000'000;
   std::string expected;
+  bool verbose = false;
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--dtype") == 0 && i + 1 < argc) {
@@ -169,6 +168,8 @@ int Main(int argc, char** argv) {
       work = std::atoll(argv[++i]);
     } else if (std::strcmp(argv[i], "--expect") == 0 && i + 1 < argc) {
       expected = argv[++i];
+    } else if (std::strcmp(argv[i], "--verbose") == 0) {
+      verbose = true;
     } else {
       paths.emplace_back(argv[i]);
     }
@@ -180,7 +181,7 @@ int Main(int argc, char** argv) {
     }
     std::sort(paths.begin(), paths.end());
   }
-  Bench bench(dtype, work);
+  Bench bench(dtype, work, verbose);
   std::vector<double> times;
   std::map<std::string, int> verdicts;
   for (const std::string& argument : paths) {

@@ -10,6 +10,7 @@
 
 #include "checkers/suite.h"
 #include "engine_measure.h"
+#include "support/testing/real_settings.h"
 #include "vgpu/vgpu.h"
 
 namespace kernelsmith::bench {
@@ -29,9 +30,9 @@ class Checked {
       : options_(options), parsed_(std::move(module)), how_(how) {}
 
   Result<double> Measure(const Problem& problem) {
-    KS_TRY(gpu_, vgpu::VirtualGpu::Create({}));
-    gpu_->options().engine = vgpu::Engine::kJit;
-    gpu_->options().threads = static_cast<uint32_t>(options_.measuring.threads);
+    KS_TRY(gpu_, vgpu::VirtualGpu::Create({.settings = RealSettings().engine}));
+    gpu_->options().settings.engine = vgpu::Engine::kJit;
+    gpu_->options().settings.threads = static_cast<uint32_t>(options_.measuring.threads);
     KS_TRY(module_, vgpu::LoadedModule::Load({parsed_}, gpu_->memory(), "engine.cu"));
     checkers::FindingSink sink;
     checkers::CheckerList list(sink);
@@ -39,7 +40,7 @@ class Checked {
       std::vector<std::string> checks = {"memory", "init", "race", "sync"};
       if (options_.index) checks.emplace_back("index");
       checkers::AddCheckers(list, checks, sink, *gpu_);
-      list.set_screening(how_ == How::kScreened);
+      gpu_->options().settings.full_checks = how_ != How::kScreened;
     }
     KS_TRY(arguments_.a, Upload(list, problem.a));
     KS_TRY(arguments_.b, Upload(list, problem.b));

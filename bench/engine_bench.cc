@@ -13,6 +13,7 @@
 #include "ptx/ptx.h"
 #include "support/file_system.h"
 #include "support/subprocess.h"
+#include "support/testing/real_settings.h"
 #include "support/tool_finder.h"
 #include "vgpu/vgpu.h"
 
@@ -43,9 +44,10 @@ class Virtual final : public Contender {
 
   Result<void> Begin(const Problem& problem) override {
     problem_ = &problem;
-    KS_TRY(gpu_, vgpu::VirtualGpu::Create({}));
-    gpu_->options().engine = engine_ == "jit" ? vgpu::Engine::kJit : vgpu::Engine::kInterpreter;
-    gpu_->options().threads = static_cast<uint32_t>(threads_);
+    KS_TRY(gpu_, vgpu::VirtualGpu::Create({.settings = RealSettings().engine}));
+    gpu_->options().settings.engine =
+        engine_ == "jit" ? vgpu::Engine::kJit : vgpu::Engine::kInterpreter;
+    gpu_->options().settings.threads = static_cast<uint32_t>(threads_);
     KS_TRY(module_, vgpu::LoadedModule::Load({parsed_}, gpu_->memory(), "engine.cu"));
     KS_TRY(arguments_.a, Upload(problem.a));
     KS_TRY(arguments_.b, Upload(problem.b));

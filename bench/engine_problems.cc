@@ -11,6 +11,7 @@
 #include "engine_bench.h"
 #include "support/file_system.h"
 #include "support/subprocess.h"
+#include "support/testing/real_settings.h"
 #include "support/tool_finder.h"
 
 namespace kernelsmith::bench {
@@ -19,11 +20,7 @@ namespace fs = std::filesystem;
 
 Result<std::shared_ptr<const ptx::Module>> CompileKernels(ProcessRunner& processes,
                                                           const FileSystem& files) {
-  const auto environment = [](const std::string& name) {
-    const char* value = std::getenv(name.c_str());
-    return std::string(value == nullptr ? "" : value);
-  };
-  ToolFinder tools(processes, files, environment, KS_SOURCE_DIR);
+  ToolFinder tools(processes, files, RealSettings().tools, KS_SOURCE_DIR);
   const auto nvcc = tools.Nvcc();
   if (!nvcc) return MissingTool("nvcc not found");
   const fs::path source = fs::path(KS_SOURCE_DIR) / "bench/kernels/engine.cu";

@@ -12,6 +12,7 @@
 
 #include "counters/counter_observer.h"
 #include "ptx/ptx.h"
+#include "support/testing/real_settings.h"
 #include "vgpu/vgpu.h"
 
 namespace kernelsmith::vgpu {
@@ -147,7 +148,7 @@ constexpr char kCopy[] = R"(
 
 struct Machine {
   explicit Machine(const std::string& text) {
-    gpu = *VirtualGpu::Create({});
+    gpu = *VirtualGpu::Create({.settings = RealSettings().engine});
     auto parsed = ptx::Parse(text, "bench.ptx");
     KS_CHECK(parsed.ok(), parsed.ok() ? "" : parsed.error().Format());
     module = *LoadedModule::Load({std::make_shared<const ptx::Module>(*std::move(parsed))},
@@ -228,7 +229,7 @@ void Counted(benchmark::State& state, const std::string& text, const std::string
              Dim3 block, bool rounds) {
   using Clock = std::chrono::steady_clock;
   Machine machine(text);
-  machine.gpu->options().engine = Engine::kInterpreter;
+  machine.gpu->options().settings.engine = Engine::kInterpreter;
   constexpr uint64_t kBytes = 1 << 22;
   const uint64_t a = machine.Buffer(kBytes);
   const uint64_t b = rounds ? 1000 : machine.Buffer(kBytes);

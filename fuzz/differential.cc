@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ptx/ptx.h"
+#include "support/testing/real_settings.h"
 
 namespace kernelsmith::fuzz {
 
@@ -50,7 +51,7 @@ std::string FirstDifference(const char* what, const std::vector<std::byte>& a,
 
 Result<std::unique_ptr<Differential>> Differential::Create(std::optional<Breakage> breakage) {
   std::unique_ptr<Differential> differential(new Differential);
-  vgpu::VirtualGpu::Options options;
+  vgpu::VirtualGpu::Options options{.settings = RealSettings().engine};
   options.watchdog = std::chrono::milliseconds(2000);
   KS_TRY(differential->gpu_, vgpu::VirtualGpu::Create(options));
   differential->breakage_ = std::move(breakage);
@@ -78,8 +79,8 @@ Result<Differential::Outcome> Differential::Run(vgpu::LoadedModule& module, cons
     std::memset(input_memory, 0, input->size);
     std::memcpy(input_memory, program.input.data(), program.input.size() * sizeof(uint32_t));
   }
-  gpu_->options().engine = engine;
-  gpu_->options().threads = threads;
+  gpu_->options().settings.engine = engine;
+  gpu_->options().settings.threads = threads;
   struct {
     uint64_t output;
     uint32_t five = 5;

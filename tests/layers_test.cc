@@ -1,15 +1,19 @@
-// The order of src/'s folders is the architecture: a folder includes only from itself and from the
-// folders that its CMakeLists.txt lists, all of which stand before it.
+// Rules about the tree. The order of src/'s folders is the architecture: a folder includes only
+// from itself and from the folders that its CMakeLists.txt lists, all of which stand before it. And
+// the environment is read in one place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "support/settings.h"
 
 namespace {
 
@@ -64,6 +68,68 @@ TEST(Layers, FoldersIncludeOnlyWhatTheyList) {
     }
   }
   EXPECT_GT(files, 20);
+}
+
+// Files below these folders whose names end so.
+std::vector<fs::path> FilesOf(const std::vector<std::string>& folders,
+                              const std::set<std::string>& extensions) {
+  std::vector<fs::path> files;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(KS_SOURCE_DIR) / folder)) {
+      if (extensions.contains(entry.path().extension().string())) files.push_back(entry.path());
+    }
+  }
+  return files;
+}
+
+std::string TextOf(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Environment, IsReadAndWrittenInOnePlace) {
+  const std::map<std::string, std::string> allowed = {
+      {"src/support/settings.cc", "the place"},
+      {"src/support/subprocess.cc", "makes the environment of children"},
+      {"src/checkers/random_kernels_test.cc", "how long a test runs"},
+      {"src/checkers/screen_test.cc", "how long a test runs"},
+      {"tests/ops/ops_test.cc", "where another test left its cases"},
+      {"tests/layers_test.cc", "this test"},
+      {"bench/engine_pocl.cc", "PoCL is in our process and has no other way to be told"},
+  };
+  const std::regex access(R"(\b(secure_getenv|getenv|setenv|unsetenv|putenv|clearenv|environ)\b)");
+  std::set<std::string> found;
+  for (const fs::path& file : FilesOf({"src", "bench", "fuzz", "tests"}, {".h", ".cc"})) {
+    const std::string name = fs::relative(file, KS_SOURCE_DIR).string();
+    if (!std::regex_search(TextOf(file), access)) continue;
+    found.insert(name);
+    EXPECT_TRUE(allowed.contains(name))
+        << name << " uses the environment: read it in src/support/settings.cc and pass it down; "
+        << "for a child use ProcessRequest::env";
+  }
+  for (const auto& [name, why] : allowed) {
+    EXPECT_TRUE(found.contains(name)) << name << " is allowed to, and need not be any more";
+  }
+}
+
+TEST(Environment, VariablesOfOursAreInTheTable) {
+  std::set<std::string> known;
+  for (const kernelsmith::Setting& setting : kernelsmith::AllSettings()) {
+    known.insert(setting.variable);
+  }
+  const std::regex variable("KERNELSMITH_[A-Z0-9_]*[A-Z0-9]");
+  int names = 0;
+  for (const fs::path& file : FilesOf({"src", "bench", "fuzz", "tests", "python", "docs"},
+                                      {".h", ".cc", ".py", ".md", ".test", ".txt"})) {
+    const std::string text = TextOf(file);
+    for (std::sregex_iterator it(text.begin(), text.end(), variable), end; it != end; ++it) {
+      ++names;
+      EXPECT_TRUE(known.contains(it->str()))
+          << fs::relative(file, KS_SOURCE_DIR).string() << " has " << it->str()
+          << ", which is not in src/support/settings.cc";
+    }
+  }
+  EXPECT_GT(names, 50);
 }
 
 }  // namespace

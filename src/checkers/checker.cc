@@ -1,8 +1,5 @@
 #include "checkers/checker.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #include "vgpu/screen.h"
 
 namespace kernelsmith::checkers {
@@ -11,11 +8,7 @@ using vgpu::Instruction;
 using vgpu::WarpView;
 namespace interest = vgpu::interest;
 
-CheckerList::CheckerList(FindingSink& sink) : Checker(sink) {
-  const char* how = std::getenv("KERNELSMITH_CHECKS");
-  screening_ = how == nullptr || std::string_view(how) != "full";
-}
-
+CheckerList::CheckerList(FindingSink& sink) : Checker(sink) {}
 CheckerList::~CheckerList() = default;
 
 void CheckerList::Add(std::unique_ptr<Checker> checker) {
@@ -43,7 +36,6 @@ void CheckerList::OnLaunchEnd(const vgpu::Fault* fault) {
   mutex_.unlock();
 }
 vgpu::Screen* CheckerList::screen() {
-  if (!screening_) return nullptr;
   for (auto& c : all_) {
     if (!c->MayScreen()) return nullptr;
   }

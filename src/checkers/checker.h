@@ -90,15 +90,14 @@ class Checker : public vgpu::Observer {
 // Fans out. Launches on several threads take turns: each holds the list from its begin to its end,
 // except while its blocks give way (OnPause).
 //
-// If all of them can be screened, so is the list: KERNELSMITH_CHECKS=full in the environment, or
-// set_screening(false), makes them see every launch nevertheless.
+// If all of them can be screened, so is the list. EngineSettings::full_checks makes them see every
+// launch nevertheless.
 class CheckerList final : public Checker, private vgpu::ScreenSource {
  public:
   explicit CheckerList(FindingSink& sink);
   ~CheckerList() override;
   void Add(std::unique_ptr<Checker> checker);
   bool empty() const { return all_.empty(); }
-  void set_screening(bool screening) { screening_ = screening; }
   vgpu::Screen* screen() override;
 
   uint32_t interests() const override { return interests_; }
@@ -155,7 +154,6 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
   std::vector<Checker*> bad_accesses_;
   std::vector<Checker*> index_arithmetic_;
   uint32_t interests_ = 0;
-  bool screening_ = true;
   std::unique_ptr<vgpu::Screen> screen_;  // made when first asked for
 };
 

@@ -13,6 +13,7 @@
 #include "ptx/ptx.h"
 #include "support/file_system.h"
 #include "support/subprocess.h"
+#include "support/testing/real_settings.h"
 #include "support/tool_finder.h"
 #include "vgpu/testing.h"
 
@@ -69,7 +70,8 @@ std::vector<Finding> FindingsOf(const std::shared_ptr<const ptx::Module>& module
                                 Look look, bool* screened = nullptr) {
   vgpu::VirtualGpu::Options options;
   options.watchdog = std::chrono::milliseconds(300);
-  if (look != Look::kOrders) options.engine = vgpu::Engine::kJit;
+  if (look != Look::kOrders) options.settings.engine = vgpu::Engine::kJit;
+  options.settings.full_checks = look == Look::kFull;
   vgpu::TestGpu gpu(options);
   const auto loaded = vgpu::LoadedModule::Load({module}, gpu.memory(), test.name);
   EXPECT_TRUE(loaded.ok());
@@ -83,7 +85,6 @@ std::vector<Finding> FindingsOf(const std::shared_ptr<const ptx::Module>& module
   } parameters{gpu.Buffer(numbers), gpu.Buffer(std::vector<uint32_t>(1 << 14)), test.threads};
   FindingSink sink;
   CheckerList list(sink);
-  list.set_screening(look != Look::kFull);
   if (look == Look::kOrders) {
     list.Add(std::make_unique<RaceChecker>(sink, gpu.memory()));
     list.Add(MakeSyncChecker(sink, gpu.gpu()));
@@ -119,13 +120,7 @@ TEST_P(FaultyKernels, AreFoundAndTheirTwinsAreClean) {
   std::filesystem::create_directories(KS_BUILD_DIR);
   SystemProcessRunner processes;
   const DiskFileSystem files;
-  ToolFinder tools(
-      processes, files,
-      [](const std::string& name) {
-        const char* value = std::getenv(name.c_str());
-        return std::string(value != nullptr ? value : "");
-      },
-      KS_SOURCE_DIR);
+  ToolFinder tools(processes, files, RealSettings().tools, KS_SOURCE_DIR);
   const auto nvcc = tools.Nvcc();
   ASSERT_TRUE(nvcc.has_value());
   const std::string command = nvcc->path.string() +

@@ -180,15 +180,15 @@ struct Outcome {
 Outcome RunKernel(const std::string& text, uint64_t seed, bool screening) {
   vgpu::VirtualGpu::Options options;
   options.watchdog = std::chrono::milliseconds(50);
-  options.engine = vgpu::Engine::kJit;
-  options.threads = 2;
+  options.settings.engine = vgpu::Engine::kJit;
+  options.settings.threads = 2;
+  options.settings.full_checks = !screening;
   vgpu::TestGpu gpu(options);
   const Status loaded = gpu.Load(text);
   EXPECT_TRUE(loaded.ok()) << "seed " << seed << ": " << loaded.error().Format() << "\n" << text;
   if (!loaded.ok()) return {};
   FindingSink sink;
   CheckerList list(sink);
-  list.set_screening(screening);
   AddCheckers(list, {"memory", "init", "race", "sync", "index"}, sink, gpu.gpu());
   std::vector<uint64_t> buffers;
   for (int i = 0; i < 2; ++i) {

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 
 #include "cli/commands.h"
 #include "cli/version.h"
@@ -126,12 +125,13 @@ int UsageError(Session& session, const CLI::App& app, const CLI::ParseError& err
   return kExitUsage;
 }
 
-// Programs under `run` and traced candidates have a virtual GPU of their own: the choice reaches
-// all of them by the environment.
-void ExportEngine(const Session& session) {
-  if (!session.engine.empty()) ::setenv("KERNELSMITH_ENGINE", session.engine.c_str(), 1);
-  if (session.parallel_atomics) ::setenv("KERNELSMITH_PARALLEL_ATOMICS", "1", 1);
-  if (session.verbose) ::setenv("KERNELSMITH_VERBOSE", "1", 1);
+// Options that settings stand behind. Programs under `run`, traced candidates and other children
+// have a virtual GPU of their own: the choice reaches them by their environment.
+void ApplyOptions(Session& session) {
+  EngineSettings& engine = session.settings.engine;
+  if (!session.engine.empty()) engine.engine = *EngineByName(session.engine);
+  engine.verbose |= session.verbose;
+  session.processes.SetForAll(VariablesOf(engine));
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ int RunApplication(const std::vector<std::string>& arguments, Session& session) 
   app.add_option("--engine", session.engine,
                  "What runs kernels: auto (compiles those that run long), jit, interpreter")
       ->check(CLI::IsMember({"auto", "jit", "interpreter"}));
-  app.add_flag("--parallel-atomics", session.parallel_atomics,
+  app.add_flag("--parallel-atomics", session.settings.engine.parallel_atomics,
                "Run blocks on all processors even where the order of atomics shows");
   AddCommands(app, session);
 
@@ -169,7 +169,11 @@ int RunApplication(const std::vector<std::string>& arguments, Session& session) 
   } catch (const CLI::ParseError& error) {
     return UsageError(session, app, error, own);
   }
-  ExportEngine(session);
+  if (!session.settings_problems.ok()) {
+    PrintError(session, session.settings_problems.error());
+    return kExitUsage;
+  }
+  ApplyOptions(session);
   const Result<ExitCode> result = session.action();
   if (!result.ok()) {
     PrintError(session, result.error());

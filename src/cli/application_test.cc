@@ -20,7 +20,7 @@ struct Invocation {
     FakeClock clock;
     FakeFileSystem files;
     FakeProcessRunner processes;
-    ToolFinder tools(processes, files, [](const std::string&) { return ""; }, "/project");
+    ToolFinder tools(processes, files, ToolSettings{}, "/project");
     std::ostringstream out_stream;
     std::ostringstream err_stream;
     Session session{.out = out_stream,

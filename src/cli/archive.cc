@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "archive/line_diff.h"
 #include "cli/archive_place.h"
 #include "cli/commands.h"
@@ -31,8 +29,9 @@ struct Options {
   std::string folder;
 };
 
-Result<std::unique_ptr<Archive>> OpenArchive(const Options& options, bool read_only) {
-  return Archive::Open(ArchivePlace(options.archive), {.read_only = read_only});
+Result<std::unique_ptr<Archive>> OpenArchive(const Session& session, const Options& options,
+                                             bool read_only) {
+  return Archive::Open(ArchivePlace(session, options.archive), {.read_only = read_only});
 }
 
 ArchiveFilter FilterOf(const Options& options) {
@@ -63,7 +62,7 @@ std::string FirstLine(const std::string& text) {
 }
 
 Result<ExitCode> ListCandidates(Session& session, const Options& options) {
-  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(options, true));
+  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(session, options, true));
   KS_TRY(const std::vector<ArchivedCandidate> found, archive->List(FilterOf(options)));
   if (session.json) {
     json list = json::array();
@@ -96,7 +95,7 @@ Result<ExitCode> ListCandidates(Session& session, const Options& options) {
 }
 
 Result<ExitCode> ListRuns(Session& session, const Options& options) {
-  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(options, true));
+  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(session, options, true));
   KS_TRY(const std::vector<ArchivedRun> runs, archive->Runs());
   if (session.json) {
     json list = json::array();
@@ -139,7 +138,7 @@ void PrintText(Session& session, const std::string& text, const char* indent) {
 }
 
 Result<ExitCode> Show(Session& session, const Options& options) {
-  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(options, true));
+  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(session, options, true));
   KS_TRY(const ArchivedCandidate candidate, archive->Get(options.ids.front()));
   KS_TRY(const std::vector<ArchivedCandidate> ancestors, archive->Ancestors(candidate.id));
   if (session.json) {
@@ -198,7 +197,7 @@ Result<ExitCode> Show(Session& session, const Options& options) {
 }
 
 Result<ExitCode> Diff(Session& session, const Options& options) {
-  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(options, true));
+  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(session, options, true));
   KS_TRY(const ArchivedCandidate before, archive->Get(options.ids[0]));
   KS_TRY(const ArchivedCandidate after, archive->Get(options.ids[1]));
   const std::string text = UnifiedDiff(fmt::format("candidate_{}.cu", before.id), before.source,
@@ -214,7 +213,7 @@ Result<ExitCode> Diff(Session& session, const Options& options) {
 }
 
 Result<ExitCode> Export(Session& session, const Options& options) {
-  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(options, true));
+  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(session, options, true));
   KS_TRY(const std::vector<ArchivedCandidate> found, archive->List(FilterOf(options)));
   KS_TRY(const std::vector<ArchivedRun> runs, archive->Runs());
   const fs::path folder = options.folder;
@@ -293,7 +292,7 @@ Result<ExitCode> AddReports(Session& session, const Options& options) {
   for (const std::string& file : options.reports) {
     KS_TRY(candidates.emplace_back(), FromReport(session, options, file));
   }
-  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(options, false));
+  KS_TRY(const std::unique_ptr<Archive> archive, OpenArchive(session, options, false));
   KS_TRY(const std::vector<ArchivedCandidate> added, archive->AddAll(candidates));
   json ids = json::array();
   for (const ArchivedCandidate& each : added) {
@@ -320,18 +319,8 @@ void AddFilters(CLI::App& command, Options& options) {
 
 }  // namespace
 
-std::string ArchivePlace(const std::string& option) {
-  if (!option.empty()) return option;
-  const auto environment = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value != nullptr ? value : "");
-  };
-  // The specification of these folders wants relative ones ignored.
-  if (const std::string data = environment("XDG_DATA_HOME"); data.starts_with("/")) {
-    return data + "/kernelsmith/archive.db";
-  }
-  const std::string home = environment("HOME");
-  return (home.empty() ? "/tmp" : home) + "/.local/share/kernelsmith/archive.db";
+std::string ArchivePlace(const Session& session, const std::string& option) {
+  return option.empty() ? (session.settings.folders.UserData() / "archive.db").string() : option;
 }
 
 void AddArchive(CLI::App& app, Session& session) {

@@ -3,9 +3,11 @@
 
 #include <string>
 
+#include "cli/session.h"
+
 namespace kernelsmith {
 
-// `option` (--archive) if it is not empty, otherwise $XDG_DATA_HOME/kernelsmith/archive.db or its usual place under $HOME.
-std::string ArchivePlace(const std::string& option);
+// `option` (--archive) if it is not empty, otherwise archive.db among the user's data.
+std::string ArchivePlace(const Session& session, const std::string& option);
 
 }  // namespace kernelsmith

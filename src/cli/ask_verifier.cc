@@ -2,7 +2,6 @@
 // --outside` wants it, so that models are measured with the same confusion matrix as our stages.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <memory>
 
 #include "cli/commands.h"
@@ -26,18 +25,12 @@ struct Options {
   bool no_reflection = false;
 };
 
-std::string Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
-
 Result<ExitCode> RunAskVerifier(Session& session, const Options& options) {
   KS_TRY(const std::string code, session.files.Read(options.file));
-  const std::string task_name =
-      options.task.empty() ? Environment("KERNELSMITH_TASK") : options.task;
+  const std::string task_name = options.task.empty() ? session.settings.task : options.task;
   if (task_name.empty()) return InvalidInput("no task: give --task or set KERNELSMITH_TASK");
-  std::string direction = options.direction.given ? Name(*options.direction.given)
-                                                  : Environment("KERNELSMITH_DIRECTION");
+  std::string direction =
+      options.direction.given ? Name(*options.direction.given) : session.settings.direction;
   if (direction.empty()) direction = "forward";
   if (direction != "forward" && direction != "backward") {
     return InvalidInput(fmt::format("direction '{}': expected forward or backward", direction));

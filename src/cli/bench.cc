@@ -125,7 +125,8 @@ Result<std::vector<BenchResult>> BenchMany(Session& session, const Options& opti
   KS_TRY(const std::vector<BenchItem> items, ItemsOf(session, options));
   const fs::path program = fs::read_symlink("/proc/self/exe");
   BenchCampaignOptions campaign;
-  campaign.results = (options.output.empty() ? CacheFolder() / "bench" : fs::path(options.output)) /
+  campaign.results = (options.output.empty() ? session.settings.folders.Cache() / "bench"
+                                             : fs::path(options.output)) /
                      "results.jsonl";
   campaign.program = {program.string()};
   campaign.version = Version(program);

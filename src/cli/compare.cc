@@ -4,6 +4,7 @@
 
 #include "candidate/cuda_file.h"
 #include "cli/commands.h"
+#include "cli/judge_tools.h"
 #include "cli/task_options.h"
 #include "cli/task_store.h"
 
@@ -34,12 +35,13 @@ Result<ExitCode> RunCompare(Session& session, const Options& options) {
   }
   KS_RETURN_IF_ERROR(session.files.Read(options.old_candidate));
   KS_RETURN_IF_ERROR(session.files.Read(options.new_candidate));
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
-  KS_TRY(const std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
+  CandidateCompiler compiler = MakeCompiler(session);
+  KS_TRY(const std::unique_ptr<ObservableDevice> device,
+         MakeVirtualDevice(DeviceOptionsOf(session)));
   CompareOptions compare;
   compare.function = options.function;
   compare.seed = session.Seed();
-  const CandidateTools opener{.compiler = compiler, .processes = session.processes};
+  const CandidateTools opener = OpenerOf(session, compiler);
   const std::shared_ptr<Candidate> old_candidate = OpenCandidate(options.old_candidate, opener);
   const std::shared_ptr<Candidate> new_candidate = OpenCandidate(options.new_candidate, opener);
   const CompareTools tools{.device = *device, .clock = session.clock};

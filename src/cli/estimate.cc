@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/judge_tools.h"
 #include "cli/measured_candidate.h"
 #include "measure/plan_estimate.h"
 #include "support/demangle.h"
@@ -42,7 +43,8 @@ Result<ExitCode> RunEstimate(Session& session, const Options& options) {
          MakeMeasuredCandidate(session, options.task, options.candidate, options.measured));
   const Task& task = measured.task;
   const MeasuredPlan& plan = measured.plan;
-  KS_TRY(const std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
+  KS_TRY(const std::unique_ptr<ObservableDevice> device,
+         MakeVirtualDevice(DeviceOptionsOf(session)));
   KS_TRY(const CandidateEstimate result,
          EstimateCandidate(plan, *device, session.tools, session.processes,
                            {.gpu = gpu,

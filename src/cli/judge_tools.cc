@@ -2,14 +2,30 @@
 
 namespace kernelsmith {
 
+CandidateCompiler MakeCompiler(Session& session) {
+  return {session.files, session.processes, session.tools, session.settings.folders};
+}
+
+CandidateTools OpenerOf(Session& session, CandidateCompiler& compiler) {
+  return {.compiler = compiler,
+          .processes = session.processes,
+          .trace = {.tracer = session.settings.folders.tracer}};
+}
+
+VirtualDeviceOptions DeviceOptionsOf(const Session& session) {
+  VirtualDeviceOptions options;
+  options.gpu.settings = session.settings.engine;
+  return options;
+}
+
 JudgeTools::JudgeTools(Session& session)
     : session_(session),
       store_(DefaultTaskStoreOptions(session), session.files),
-      compiler_(session.files, session.processes, session.tools),
+      compiler_(MakeCompiler(session)),
       progress_(session.MakeProgress()) {}
 
 Status JudgeTools::Start() {
-  KS_TRY(device_, MakeVirtualDevice());
+  KS_TRY(device_, MakeVirtualDevice(DeviceOptionsOf(session_)));
   return {};
 }
 

@@ -10,6 +10,11 @@
 
 namespace kernelsmith {
 
+// As the settings have them: a compiler, who opens candidates with it, a virtual GPU.
+CandidateCompiler MakeCompiler(Session& session);
+CandidateTools OpenerOf(Session& session, CandidateCompiler& compiler);
+VirtualDeviceOptions DeviceOptionsOf(const Session& session);
+
 class JudgeTools {
  public:
   explicit JudgeTools(Session& session);
@@ -18,7 +23,7 @@ class JudgeTools {
   Status Start();
   TaskStore& store() { return store_; }
   VerifyTools Verification();
-  CandidateTools opener() { return {.compiler = compiler_, .processes = session_.processes}; }
+  CandidateTools opener() { return OpenerOf(session_, compiler_); }
   std::shared_ptr<Candidate> Open(const std::filesystem::path& candidate) {
     return OpenCandidate(candidate, opener());
   }

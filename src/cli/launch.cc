@@ -67,11 +67,11 @@ class Launcher {
       KS_TRY(ptx::Module module, ptx::Parse(text, file));
       modules.push_back(std::make_shared<const ptx::Module>(std::move(module)));
     }
-    vgpu::VirtualGpu::Options gpu_options;
+    vgpu::VirtualGpu::Options gpu_options{.settings = session_.settings.engine};
     gpu_options.print = [this](std::string_view text) { Print(text); };
     KS_TRY(gpu_, vgpu::VirtualGpu::Create(std::move(gpu_options)));
-    KS_TRY(module_,
-           vgpu::LoadedModule::Load(std::move(modules), gpu_->memory(), options_.files[0]));
+    KS_TRY(module_, vgpu::LoadedModule::Load(std::move(modules), gpu_->memory(), options_.files[0],
+                                             vgpu::CpuFor(session_.settings.engine)));
     KS_TRY(const vgpu::EntryInfo* entry, FindEntry());
     KS_TRY(const std::vector<std::byte> parameters, MakeParameters(*entry));
     KS_TRY(const vgpu::LaunchResult result,

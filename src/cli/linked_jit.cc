@@ -6,6 +6,6 @@ extern "C" kernelsmith::vgpu::jit::CompiledKernel* kernelsmith_jit_compile(
 
 namespace kernelsmith::vgpu {
 
-JitLibrary FindJitLibrary() { return {&kernelsmith_jit_compile, {}}; }
+JitLibrary FindJitLibrary(const std::string&) { return {&kernelsmith_jit_compile, {}}; }
 
 }  // namespace kernelsmith::vgpu

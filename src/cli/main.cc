@@ -1,20 +1,10 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
 
 #include "cli/application.h"
-
-namespace {
-
-std::string Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   using namespace kernelsmith;
@@ -23,12 +13,15 @@ int main(int argc, char** argv) {
   SystemClock clock;
   DiskFileSystem files;
   SystemProcessRunner processes;
-  ToolFinder tools(processes, files, Environment, KS_PROJECT_DIR);
-  const bool no_color = !Environment("NO_COLOR").empty() || Environment("TERM") == "dumb";
-  Session session{.out = std::cout,
+  Status problems;
+  const Settings settings = SettingsFromEnvironment(problems);
+  ToolFinder tools(processes, files, settings.tools, KS_PROJECT_DIR);
+  Session session{.settings = settings,
+                  .settings_problems = problems,
+                  .out = std::cout,
                   .err = std::cerr,
-                  .out_is_terminal = ::isatty(STDOUT_FILENO) != 0 && !no_color,
-                  .err_is_terminal = ::isatty(STDERR_FILENO) != 0 && !no_color,
+                  .out_is_terminal = ::isatty(STDOUT_FILENO) != 0 && !settings.no_color,
+                  .err_is_terminal = ::isatty(STDERR_FILENO) != 0 && !settings.no_color,
                   .clock = clock,
                   .files = files,
                   .processes = processes,

@@ -1,7 +1,6 @@
 #include "cli/measured_candidate.h"
 
-#include "candidate/cuda_file.h"
-#include "cli/task_store.h"
+#include "cli/judge_tools.h"
 
 namespace kernelsmith {
 
@@ -27,11 +26,10 @@ Result<MeasuredCandidate> MakeMeasuredCandidate(Session& session, const std::str
                            .configuration = options.shape.configuration,
                            .seed = session.Seed()},
                           store));
-  result.compiler =
-      std::make_unique<CandidateCompiler>(session.files, session.processes, session.tools);
-  KS_TRY(result.plan, MakeMeasuredPlan(OpenCandidate(candidate, {.compiler = *result.compiler,
-                                                                 .processes = session.processes}),
-                                       std::move(call)));
+  result.compiler.reset(new CandidateCompiler(MakeCompiler(session)));
+  KS_TRY(result.plan,
+         MakeMeasuredPlan(OpenCandidate(candidate, OpenerOf(session, *result.compiler)),
+                          std::move(call)));
   return result;
 }
 

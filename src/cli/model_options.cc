@@ -2,20 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "cli/task_store.h"
 
 namespace kernelsmith {
-namespace {
-
-std::string Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
-
-}  // namespace
-
 std::string KeysHelp() {
   return fmt::format(
       "Keys come from the environment: {} go to their providers\n"
@@ -78,11 +67,12 @@ Result<std::unique_ptr<OpenedModel>> OpenModel(Session& session, const ModelFlag
   if (!flags.prices.empty()) {
     options.client.prices = llm::Prices{flags.prices.at(0), flags.prices.at(1)};
   }
-  KS_TRY(opened->model, llm::MakeModel(flags.model, options,
-                                       {opened->clock, session.files, Environment, nullptr}));
+  KS_TRY(opened->model,
+         llm::MakeModel(flags.model, options,
+                        {opened->clock, session.files, session.settings.key, nullptr}));
   opened->prompts = std::make_unique<llm::Prompts>(
-      session.files,
-      flags.prompts.empty() ? DataFolder() / "prompts" : std::filesystem::path(flags.prompts));
+      session.files, flags.prompts.empty() ? DataFolder(session) / "prompts"
+                                           : std::filesystem::path(flags.prompts));
   opened->ask.max_output_tokens = flags.max_output_tokens;
   if (flags.temperature >= 0) opened->ask.temperature = flags.temperature;
   return opened;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/judge_tools.h"
 #include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "mutate/campaign.h"
@@ -61,7 +62,8 @@ Result<ExitCode> RunMutants(Session& session, const Options& options) {
   KS_TRY(const auto reasons, mutate::ReadEquivalents(session.files, equivalents));
 
   mutate::CampaignOptions campaign;
-  campaign.output = options.output.empty() ? CacheFolder() / "mutants" : fs::path(options.output);
+  campaign.output = options.output.empty() ? session.settings.folders.Cache() / "mutants"
+                                           : fs::path(options.output);
   campaign.per_kernel = options.per_kernel;
   campaign.operators = options.operators;
   campaign.seed = session.seed_option.value_or(1);
@@ -84,7 +86,7 @@ Result<ExitCode> RunMutants(Session& session, const Options& options) {
     // Without the address: which port a server has is nobody's business.
     campaign.outside.push_back({model.substr(0, model.find('@')), command});
   }
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
+  CandidateCompiler compiler = MakeCompiler(session);
   const std::unique_ptr<Progress> progress = session.MakeProgress();
   KS_TRY(const std::vector<mutate::Judged> judged,
          mutate::RunCampaign(kernels, campaign, session.files, session.processes, compiler,

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/judge_tools.h"
 #include "compile/compile.h"
 
 namespace kernelsmith {
@@ -39,7 +40,7 @@ Result<ExitCode> RunMutate(Session& session, const Options& options) {
   const uint64_t seed = session.seed_option.value_or(1);
   const std::vector<mutate::Mutation> chosen = mutate::Choose(all, options.count, seed);
   const bool compile = !options.list;
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
+  CandidateCompiler compiler = MakeCompiler(session);
   std::string right;
   fs::path folder = options.output;
   if (compile) {

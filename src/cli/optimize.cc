@@ -71,7 +71,7 @@ Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
   }
   result.output = output;
   result.stop = &Interrupt::flag();
-  result.scratch = CacheFolder() / "optimize";
+  result.scratch = session.settings.folders.Cache() / "optimize";
   result.budget.candidates = options.candidates;
   result.budget.seconds = 60 * options.minutes;
   result.budget.dollars = options.model.money_budget;
@@ -275,7 +275,8 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
                             .files = session.files,
                             .processes = session.processes,
                             .tools = session.tools,
-                            .clock = session.clock};
+                            .clock = session.clock,
+                            .settings = session.settings};
   if (options.opinion && options.model.model.empty()) {
     return InvalidInput("--opinion needs --model");
   }

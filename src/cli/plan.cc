@@ -3,6 +3,7 @@
 
 #include "candidate/cuda_file.h"
 #include "cli/commands.h"
+#include "cli/judge_tools.h"
 #include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "plan/plan_text.h"
@@ -51,9 +52,9 @@ std::string ForPeople(const std::string& text, const CompiledCandidate& candidat
 
 Result<ExitCode> RunPlan(Session& session, const Options& options) {
   KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
-  CandidateCompiler compiler(session.files, session.processes, session.tools);
+  CandidateCompiler compiler = MakeCompiler(session);
   const std::shared_ptr<Candidate> candidate =
-      OpenCandidate(options.candidate, {.compiler = compiler, .processes = session.processes});
+      OpenCandidate(options.candidate, OpenerOf(session, compiler));
   KS_RETURN_IF_ERROR(candidate->CompileOrFail());
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   KS_TRY(const Task task, store.Load(options.task));

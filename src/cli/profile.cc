@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/judge_tools.h"
 #include "cli/measured_candidate.h"
 #include "cli/program.h"
 #include "counters/ptxas.h"
@@ -62,19 +62,18 @@ Result<ProgramReport> ReadReport(const std::string& text) {
 
 Result<ExitCode> ProfileProgram(Session& session, const Options& options, const GpuModel& gpu,
                                 const std::vector<std::string>& command) {
-  KS_TRY(const std::string program, PrepareProgram(session, command[0]));
+  KS_TRY(PreparedProgram program, PrepareProgram(session, command[0]));
   const ScratchFile file;
   if (file.path().empty()) return InternalError("can't make a file for the report");
-  ::setenv("KERNELSMITH_GPU", std::string(gpu.key).c_str(), 1);
-  ::setenv("KERNELSMITH_PROFILE", file.path().c_str(), 1);
-  ::setenv("KERNELSMITH_PROFILE_BLOCKS", std::to_string(options.blocks).c_str(), 1);
-  if (options.watched_only) ::setenv("KERNELSMITH_PROFILE_WATCHED_ONLY", "1", 1);
-  ::setenv("KERNELSMITH_PROFILE_SEED", std::to_string(session.Seed()).c_str(), 1);
+  program.environment["KERNELSMITH_GPU"] = gpu.key;
+  program.environment["KERNELSMITH_PROFILE"] = file.path();
+  program.environment["KERNELSMITH_PROFILE_BLOCKS"] = std::to_string(options.blocks);
+  if (options.watched_only) program.environment["KERNELSMITH_PROFILE_WATCHED_ONLY"] = "1";
+  program.environment["KERNELSMITH_PROFILE_SEED"] = std::to_string(session.Seed());
   session.out.flush();
   session.err.flush();
   // The answer has standard output to itself, unless it goes to a file.
   KS_TRY(const int status, RunProgram(program, command, options.output.empty()));
-  ::unsetenv("KERNELSMITH_PROFILE");
   KS_TRY(const std::string text, session.files.Read(file.path()));
   KS_TRY(ProgramReport report, ReadReport(text));
   std::map<std::string, PtxasKernel> known;
@@ -122,7 +121,8 @@ Result<ExitCode> ProfileTask(Session& session, const Options& options, const Gpu
   KS_TRY(const MeasuredCandidate measured,
          MakeMeasuredCandidate(session, task_name, candidate, options.measured));
   const MeasuredPlan& plan = measured.plan;
-  KS_TRY(const std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
+  KS_TRY(const std::unique_ptr<ObservableDevice> device,
+         MakeVirtualDevice(DeviceOptionsOf(session)));
   KS_TRY(const PlanProfile profile,
          ProfilePlan(plan, *device, session.tools, session.processes,
                      {.gpu = &gpu,

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -22,16 +21,17 @@ namespace fs = std::filesystem;
 constexpr const char* kLibraryName = "libcudart.so.13";
 
 // Beside the program in the build tree, or where the installation puts it.
-Result<fs::path> FindLibraryFolder(const FileSystem& files) {
+Result<fs::path> FindLibraryFolder(const Session& session) {
   std::error_code ignored;
   const fs::path own = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   std::vector<fs::path> folders;
-  if (const char* given = std::getenv("KERNELSMITH_LIB_DIR")) folders.emplace_back(given);
+  const fs::path& given = session.settings.folders.libraries;
+  if (!given.empty()) folders.push_back(given);
   folders.push_back(own / "lib" / "kernelsmith");
   folders.push_back(own / ".." / KS_INSTALL_LIBDIR / "kernelsmith");
   folders.push_back(own / ".." / "lib" / "kernelsmith");
   for (const fs::path& folder : folders) {
-    if (files.Exists(folder / kLibraryName)) return folder.lexically_normal();
+    if (session.files.Exists(folder / kLibraryName)) return folder.lexically_normal();
   }
   return MissingTool(
       fmt::format("{} of kernelsmith was not found beside {}; build the target "
@@ -40,13 +40,13 @@ Result<fs::path> FindLibraryFolder(const FileSystem& files) {
 }
 
 // A name without '/' is looked up in PATH, as a shell does.
-Result<fs::path> FindProgram(const FileSystem& files, const std::string& name) {
+Result<fs::path> FindProgram(const Session& session, const std::string& name) {
+  const FileSystem& files = session.files;
   if (name.find('/') != std::string::npos) {
     if (!files.Exists(name)) return InvalidInput("there is no file " + EscapeForTerminal(name));
     return fs::path(name);
   }
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "" : path;
+  std::string_view rest = session.settings.tools.search_path;
   while (!rest.empty()) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
@@ -74,10 +74,8 @@ Status CheckProgram(const cudart::ProgramFile& program, const std::string& name)
   return {};
 }
 
-void Prepend(const char* variable, const std::string& value) {
-  const char* old = std::getenv(variable);
-  const std::string all = old == nullptr || *old == '\0' ? value : value + ":" + old;
-  ::setenv(variable, all.c_str(), 1);
+std::string Prepend(const std::string& value, const std::string& old) {
+  return old.empty() ? value : value + ":" + old;
 }
 
 }  // namespace
@@ -91,8 +89,8 @@ Status CheckCandidateOperands(const Session& session) {
                   EscapeForTerminal(operands[2])));
 }
 
-Result<std::string> PrepareProgram(Session& session, const std::string& name) {
-  KS_TRY(const fs::path program, FindProgram(session.files, name));
+Result<PreparedProgram> PrepareProgram(Session& session, const std::string& name) {
+  KS_TRY(const fs::path program, FindProgram(session, name));
   std::error_code ignored;
   if (fs::is_directory(program, ignored)) {
     return InvalidInput(EscapeForTerminal(name) + " is a directory");
@@ -100,24 +98,34 @@ Result<std::string> PrepareProgram(Session& session, const std::string& name) {
   KS_TRY(const std::string contents, session.files.Read(program));
   KS_TRY(const cudart::ProgramFile file, cudart::InspectProgram(contents, name));
   KS_RETURN_IF_ERROR(CheckProgram(file, name));
-  KS_TRY(const fs::path folder, FindLibraryFolder(session.files));
-  Prepend("LD_LIBRARY_PATH", folder.string());
-  if (file.has_rpath) Prepend("LD_PRELOAD", (folder / kLibraryName).string());
-  return program.string();
+  KS_TRY(const fs::path folder, FindLibraryFolder(session));
+  PreparedProgram prepared{program.string(), VariablesOf(session.settings.engine)};
+  prepared.environment["LD_LIBRARY_PATH"] = Prepend(folder.string(), session.settings.library_path);
+  if (file.has_rpath) {
+    prepared.environment["LD_PRELOAD"] =
+        Prepend((folder / kLibraryName).string(), session.settings.preload);
+  }
+  return prepared;
 }
 
-Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
+void ExecuteProgram(const PreparedProgram& program, const std::vector<std::string>& command) {
+  const auto pointers = [](const std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+    all.push_back(nullptr);
+    return all;
+  };
+  const std::vector<std::string> environment = ChildEnvironment(program.environment);
+  ::execve(program.path.c_str(), pointers(command).data(), pointers(environment).data());
+}
+
+Result<int> RunProgram(const PreparedProgram& program, const std::vector<std::string>& command,
                        bool redirect, std::optional<int> timeout_seconds, bool* timed_out) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
   const pid_t child = ::fork();
   if (child < 0) return InternalError(fmt::format("fork: {}", std::strerror(errno)));
   if (child == 0) {
     if (redirect) ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    ::execv(program.c_str(), arguments.data());
+    ExecuteProgram(program, command);
     ::_exit(127);
   }
   // Ctrl-C is the program's; its report is still wanted.

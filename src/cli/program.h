@@ -1,6 +1,7 @@
 // Programs that run with our runtime library: `run`, `sanitize` and `profile`.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,13 +13,20 @@ namespace kernelsmith {
 // Of a command that was given a task and a candidate: an error if there is a third operand.
 Status CheckCandidateOperands(const Session& session);
 
-// Checks that the program can run with our library and sets this process's environment so that a
-// program started from now on finds it. The path to execute.
-Result<std::string> PrepareProgram(Session& session, const std::string& name);
+struct PreparedProgram {
+  std::string path;                                // to execute
+  std::map<std::string, std::string> environment;  // set on top of ours
+};
+
+// Checks that the program can run with our library, and makes it find that.
+Result<PreparedProgram> PrepareProgram(Session& session, const std::string& name);
+
+// Becomes the program. Returns only if that fails, with errno set.
+void ExecuteProgram(const PreparedProgram& program, const std::vector<std::string>& command);
 
 // Runs it to its end: the wait status. With `redirect` its standard output goes to standard error.
 // With a timeout it is killed after so many seconds; `timed_out` says whether.
-Result<int> RunProgram(const std::string& program, const std::vector<std::string>& command,
+Result<int> RunProgram(const PreparedProgram& program, const std::vector<std::string>& command,
                        bool redirect, std::optional<int> timeout_seconds = {},
                        bool* timed_out = nullptr);
 

@@ -1,10 +1,8 @@
 // `kernelsmith run`: runs a CUDA program on the virtual GPU, with our runtime library in place of
 // NVIDIA's.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "cli/commands.h"
@@ -23,22 +21,17 @@ struct RunOptions {
 Result<ExitCode> Run(Session& session, const RunOptions& options,
                      const std::vector<std::string>& command) {
   if (command.empty()) return InvalidInput("run needs a program, e.g. kernelsmith run ./a.out");
+  KS_TRY(PreparedProgram program, PrepareProgram(session, command[0]));
   if (!options.gpu.empty()) {
     KS_TRY(const GpuModel* model, FindGpuModel(options.gpu));
-    ::setenv("KERNELSMITH_GPU", std::string(model->key).c_str(), 1);
+    program.environment["KERNELSMITH_GPU"] = model->key;
   }
   if (options.watchdog_seconds) {
-    ::setenv("KERNELSMITH_WATCHDOG_S", std::to_string(*options.watchdog_seconds).c_str(), 1);
+    program.environment["KERNELSMITH_WATCHDOG_S"] = std::to_string(*options.watchdog_seconds);
   }
-  KS_TRY(const std::string program, PrepareProgram(session, command[0]));
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
   session.out.flush();
   session.err.flush();
-  ::execv(program.c_str(), arguments.data());
+  ExecuteProgram(program, command);
   return InvalidInput(
       fmt::format("can't run {}: {}", EscapeForTerminal(command[0]), std::strerror(errno)));
 }

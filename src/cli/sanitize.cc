@@ -78,7 +78,7 @@ std::vector<std::string> LinesOf(const std::string& file) {
 
 // The folder in which this installation has docs/findings.md, as a URI; empty: it has none.
 std::string DocumentationHome(Session& session) {
-  const fs::path home = fs::absolute(DataFolder());
+  const fs::path home = fs::absolute(DataFolder(session));
   if (!session.files.Exists(home / "docs" / "findings.md")) return "";
   std::string uri = "file://";
   for (const char c : home.string()) {
@@ -138,29 +138,27 @@ Result<ExitCode> Conclude(Session& session, const SanitizeOptions& options,
 Result<ExitCode> SanitizeProgram(Session& session, const SanitizeOptions& options,
                                  const std::vector<std::string>& command) {
   KS_TRY(const std::vector<std::string> checks, checkers::ParseChecks(options.checks));
+  KS_TRY(PreparedProgram program, PrepareProgram(session, command[0]));
   if (!options.gpu.empty()) {
     KS_TRY(const GpuModel* model, FindGpuModel(options.gpu));
-    ::setenv("KERNELSMITH_GPU", std::string(model->key).c_str(), 1);
+    program.environment["KERNELSMITH_GPU"] = model->key;
   }
   if (options.watchdog_seconds) {
-    ::setenv("KERNELSMITH_WATCHDOG_S", std::to_string(*options.watchdog_seconds).c_str(), 1);
+    program.environment["KERNELSMITH_WATCHDOG_S"] = std::to_string(*options.watchdog_seconds);
   }
-  KS_TRY(const std::string program, PrepareProgram(session, command[0]));
   const ScratchFile file;
   if (file.path().empty()) return InternalError("can't make a file for the report");
   std::string names;
   for (const std::string& check : checks) names += (names.empty() ? "" : ",") + check;
-  ::setenv("KERNELSMITH_CHECK", names.c_str(), 1);
-  if (options.full) ::setenv("KERNELSMITH_CHECKS", "full", 1);
-  ::setenv("KERNELSMITH_CHECK_REPORT", file.path().c_str(), 1);
+  program.environment["KERNELSMITH_CHECK"] = names;
+  if (options.full) program.environment["KERNELSMITH_CHECKS"] = "full";
+  program.environment["KERNELSMITH_CHECK_REPORT"] = file.path();
   session.out.flush();
   session.err.flush();
   const bool machine = options.output.empty() && (session.json || options.sarif);
   bool timed_out = false;
   KS_TRY(const int status,
          RunProgram(program, command, machine, options.timeout_seconds, &timed_out));
-  ::unsetenv("KERNELSMITH_CHECK");
-  ::unsetenv("KERNELSMITH_CHECK_REPORT");
   KS_TRY(const std::string text, session.files.Read(file.path()));
   KS_TRY(std::vector<Finding> findings, checkers::DecodeReport(text));
   checkers::ResolveHostPlaces(findings,

@@ -8,6 +8,7 @@
 #include "candidate/cuda_file.h"
 #include "checkers/determinism.h"
 #include "checkers/suite.h"
+#include "cli/judge_tools.h"
 #include "cli/sanitize.h"
 #include "cli/task_store.h"
 #include "device/plan_checks.h"
@@ -36,9 +37,8 @@ class CandidateRun {
   Result<std::vector<checkers::Finding>> Run(const std::string& task_name,
                                              const std::string& candidate_file) {
     KS_RETURN_IF_ERROR(session_.files.Read(candidate_file));
-    CandidateCompiler compiler(session_.files, session_.processes, session_.tools);
-    candidate_ =
-        OpenCandidate(candidate_file, {.compiler = compiler, .processes = session_.processes});
+    CandidateCompiler compiler = MakeCompiler(session_);
+    candidate_ = OpenCandidate(candidate_file, OpenerOf(session_, compiler));
     KS_RETURN_IF_ERROR(candidate_->CompileOrFail());
     KS_TRY(const Task task, store_.Load(task_name));
     const TaskDirection direction = options_.direction.value();
@@ -80,7 +80,8 @@ class CandidateRun {
 
   Status RunPlan(const Plan& plan, const TaskGraph& graph,
                  const std::vector<const CallArgument*>& inputs) {
-    VirtualDeviceOptions device_options;
+    VirtualDeviceOptions device_options = DeviceOptionsOf(session_);
+    device_options.gpu.settings.full_checks |= options_.full;
     checkers::SetMemoryOptions(device_options.gpu.memory);
     if (options_.watchdog_seconds) {
       device_options.gpu.watchdog = std::chrono::seconds(*options_.watchdog_seconds);

@@ -15,6 +15,7 @@
 #include "support/file_system.h"
 #include "support/progress.h"
 #include "support/result.h"
+#include "support/settings.h"
 #include "support/subprocess.h"
 #include "support/tool_finder.h"
 
@@ -27,8 +28,11 @@ struct Session {
   bool verbose = false;
   std::string color = "auto";  // auto, always, never
   std::optional<uint64_t> seed_option;
-  std::string engine;  // of the virtual GPU; empty: as the environment says
-  bool parallel_atomics = false;
+  std::string engine;  // empty: as the environment says
+
+  // Of the environment; RunApplication puts options of the command line in.
+  Settings settings = {};
+  Status settings_problems = {};  // values in the environment that make no sense
 
   // Of commands that run programs: which they are, and what the command line has for the one it
   // names.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 
 #include "support/rng.h"
 
@@ -12,17 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // A secret that is renewed too seldom could be learned from many verdicts.
 constexpr std::chrono::hours kSecretAge{24};
 
 // 32 random bits, never 0, the same for a day as far as the disk allows.
 uint64_t DailySecret(Session& session) {
-  const fs::path file = CacheFolder() / "draw_secret";
+  const fs::path cache = session.settings.folders.Cache();
+  const fs::path file = cache / "draw_secret";
   std::error_code error;
   const auto written = fs::last_write_time(file, error);
   if (!error && fs::file_time_type::clock::now() - written < kSecretAge) {
@@ -33,7 +28,7 @@ uint64_t DailySecret(Session& session) {
     }
   }
   const auto secret = static_cast<uint32_t>(RandomSeed() >> 32) | 1;
-  if (session.files.MakeDirectories(CacheFolder()).ok() &&
+  if (session.files.MakeDirectories(cache).ok() &&
       session.files.Write(file, fmt::format("{:08x}\n", secret)).ok()) {
     fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
   }
@@ -49,8 +44,8 @@ uint64_t VerificationSeed(Session& session) {
   return *session.seed_option;
 }
 
-fs::path DataFolder() {
-  if (const std::string home = Environment("KERNELSMITH_HOME"); !home.empty()) return home;
+fs::path DataFolder(const Session& session) {
+  if (!session.settings.folders.data.empty()) return session.settings.folders.data;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) {
@@ -58,14 +53,6 @@ fs::path DataFolder() {
     if (fs::exists(installed / "python", error)) return installed;
   }
   return KS_PROJECT_DIR;
-}
-
-fs::path CacheFolder() {
-  if (const std::string folder = Environment("XDG_CACHE_HOME"); !folder.empty()) {
-    return fs::path(folder) / "kernelsmith";
-  }
-  const std::string home = Environment("HOME");
-  return fs::path(home.empty() ? "/tmp" : home) / ".cache" / "kernelsmith";
 }
 
 TaskStoreOptions DefaultTaskStoreOptions(Session& session, bool needs_torch) {
@@ -76,9 +63,9 @@ TaskStoreOptions DefaultTaskStoreOptions(Session& session, bool needs_torch) {
       options.torch_version = python->version;
     }
   }
-  options.bridge = DataFolder() / "python";
-  options.suite = DataFolder() / "tasks";
-  options.cache = CacheFolder();
+  options.bridge = DataFolder(session) / "python";
+  options.suite = DataFolder(session) / "tasks";
+  options.cache = session.settings.folders.Cache();
   return options;
 }
 

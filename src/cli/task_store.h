@@ -9,12 +9,9 @@ namespace kernelsmith {
 // `needs_torch`: false for commands that only look at files, which saves starting Python.
 TaskStoreOptions DefaultTaskStoreOptions(Session& session, bool needs_torch = true);
 
-// Where python/, tasks/, prompts/ and docs/ are: $KERNELSMITH_HOME, beside the installed program, or the
-// sources it was built from.
-std::filesystem::path DataFolder();
-
-// $XDG_CACHE_HOME/kernelsmith, or ~/.cache/kernelsmith.
-std::filesystem::path CacheFolder();
+// Where python/, tasks/, prompts/ and docs/ are: where the settings say, beside the installed
+// program, or in the sources it was built from.
+std::filesystem::path DataFolder(const Session& session);
 
 // The seed of a verification: --seed, or one that nobody can predict. The upper half of the latter
 // is kept in the cache folder for a day: PyTorch's own draws depend on it alone (verify/verify.h),

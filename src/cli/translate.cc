@@ -177,8 +177,8 @@ Result<ExitCode> RunSuite(Session& session, const Options& options) {
   Command command(session, options);
   KS_RETURN_IF_ERROR(command.Start());
   KS_TRY(const std::vector<fs::path> paths, command.store().List(options.from));
-  const fs::path folder =
-      options.out.empty() ? CacheFolder() / "translations" : fs::path(options.out);
+  const fs::path folder = options.out.empty() ? session.settings.folders.Cache() / "translations"
+                                              : fs::path(options.out);
   KS_RETURN_IF_ERROR(session.files.MakeDirectories(folder));
   struct Count {
     int done = 0, all = 0;  // done: verified, or only translated where that was asked

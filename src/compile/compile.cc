@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -31,27 +30,18 @@ fs::path ExecutableFolder() {
   return error ? fs::path() : self.parent_path();
 }
 
-// $KERNELSMITH_HEADERS, the installed headers, those of the source tree.
-fs::path FindHeaders(const FileSystem& files, const CompileOptions& options) {
+// Those that are named, the installed headers, those of the source tree.
+fs::path FindHeaders(const FileSystem& files, const FolderSettings& folders,
+                     const CompileOptions& options) {
   if (!options.headers.empty()) return options.headers;
-  if (const char* named = std::getenv("KERNELSMITH_HEADERS"); named != nullptr && *named != '\0') {
-    return named;
-  }
+  if (!folders.headers.empty()) return folders.headers;
   const fs::path installed = ExecutableFolder().parent_path() / "share" / "kernelsmith" / "include";
   if (files.Exists(installed / "torch" / "extension.h")) return installed;
   return KS_LIGHT_HEADERS;
 }
 
-fs::path FindCache(const CompileOptions& options) {
-  if (!options.cache.empty()) return options.cache;
-  if (const char* named = std::getenv("KERNELSMITH_CACHE"); named != nullptr && *named != '\0') {
-    return fs::path(named) / "candidates";
-  }
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return fs::path(cache) / "kernelsmith" / "candidates";
-  }
-  const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr ? home : "/tmp") / ".cache" / "kernelsmith" / "candidates";
+fs::path FindCache(const FolderSettings& folders, const CompileOptions& options) {
+  return options.cache.empty() ? folders.Cache() / "candidates" : options.cache;
 }
 
 // The contents of every header, so that a changed header makes a new key.
@@ -127,8 +117,8 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const auto start = std::chrono::steady_clock::now();
   KS_TRY(const std::string text, files_.Read(source));
   KS_TRY(const SourceStyle style, StyleOf(text, source.string()));
-  const fs::path headers = FindHeaders(files_, options);
-  const fs::path cache = FindCache(options);
+  const fs::path headers = FindHeaders(files_, folders_, options);
+  const fs::path cache = FindCache(folders_, options);
 
   const std::string headers_hash = HeadersHash(headers);
   std::string everything = fmt::format("{}\n{}\n{}\n{}\n", kRecipe, options.architecture,
@@ -239,19 +229,19 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   if (files_.Exists(target)) return files_.Read(target);
   KS_TRY(const Tool nvcc, Nvcc());
   KS_TRY(const SourceStyle style, StyleOf(candidate.text, candidate.source.string()));
-  const ScratchFolder scratch(FindCache(options) /
+  const ScratchFolder scratch(FindCache(folders_, options) /
                               fmt::format("new-{}-{:x}", ::getpid(), RandomSeed()));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
   const std::string name = candidate.source.string();
   KS_RETURN_IF_ERROR(
       files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, candidate.text, style)));
-  KS_TRY(const fs::path library, VisibleLibrary(nvcc, FindCache(options)));
+  KS_TRY(const fs::path library, VisibleLibrary(nvcc, FindCache(folders_, options)));
   const Build build{.processes = processes_,
                     .files = files_,
                     .options = options,
                     .nvcc = nvcc,
-                    .cache = FindCache(options),
-                    .headers = FindHeaders(files_, options),
+                    .cache = FindCache(folders_, options),
+                    .headers = FindHeaders(files_, folders_, options),
                     .headers_hash = {},
                     .scratch = scratch.path(),
                     .source = candidate.source,

@@ -12,6 +12,7 @@
 
 #include "support/file_system.h"
 #include "support/result.h"
+#include "support/settings.h"
 #include "support/subprocess.h"
 #include "support/tool_finder.h"
 
@@ -48,8 +49,10 @@ struct CompiledCandidate {
 // Safe to use from several threads.
 class CandidateCompiler {
  public:
-  CandidateCompiler(FileSystem& files, ProcessRunner& processes, ToolFinder& tools)
-      : files_(files), processes_(processes), tools_(tools) {}
+  // `folders` says where caches and headers are, unless the options of a call do.
+  CandidateCompiler(FileSystem& files, ProcessRunner& processes, ToolFinder& tools,
+                    FolderSettings folders)
+      : files_(files), processes_(processes), tools_(tools), folders_(std::move(folders)) {}
 
   // Errors of the compiler come with the candidate's own lines. kUnsupported: it uses an API that
   // the light headers lack; the message names it.
@@ -70,6 +73,7 @@ class CandidateCompiler {
   FileSystem& files_;
   ProcessRunner& processes_;
   ToolFinder& tools_;
+  FolderSettings folders_;
   std::mutex mutex_;  // of what follows: tools are looked for once
   std::optional<Tool> nvcc_;
   std::optional<std::optional<Tool>> clang_;

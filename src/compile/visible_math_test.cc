@@ -6,6 +6,7 @@
 #include "compile/compile.h"
 #include "compile/visible_library.h"
 #include "ptx/ptx.h"
+#include "support/testing/real_settings.h"
 #include "vgpu/math/libdevice.h"
 
 namespace kernelsmith {
@@ -66,16 +67,11 @@ class VisibleMath : public testing::Test {
   fs::path folder_;
   DiskFileSystem files_;
   SystemProcessRunner processes_;
-  ToolFinder tools_{processes_, files_,
-                    [](const std::string& name) {
-                      const char* value = std::getenv(name.c_str());
-                      return std::string(value == nullptr ? "" : value);
-                    },
-                    KS_SOURCE_DIR};
+  ToolFinder tools_{processes_, files_, RealSettings().tools, KS_SOURCE_DIR};
 };
 
 TEST_F(VisibleMath, CallsStayVisibleAndTheRestIsInlined) {
-  CandidateCompiler compiler(files_, processes_, tools_);
+  CandidateCompiler compiler(files_, processes_, tools_, {});
   const CompileOptions options{.cache = folder_ / "cache"};
   const auto candidate = compiler.Compile(folder_ / "k.cu", options);
   ASSERT_TRUE(candidate.ok()) << candidate.error().Format();
@@ -94,16 +90,15 @@ TEST_F(VisibleMath, CallsStayVisibleAndTheRestIsInlined) {
   }
 
   // Cached: nothing is run again, so without any tool the answer is the same.
-  ToolFinder no_tools(
-      processes_, files_, [](const std::string&) { return std::string(); }, folder_);
-  CandidateCompiler other(files_, processes_, no_tools);
+  ToolFinder no_tools(processes_, files_, ToolSettings{}, folder_);
+  CandidateCompiler other(files_, processes_, no_tools, {});
   const auto again = other.CompileVisibleMath(*candidate, options);
   ASSERT_TRUE(again.ok()) << again.error().Format();
   EXPECT_EQ(*again, *visible);
 }
 
 TEST_F(VisibleMath, FastMathToo) {
-  CandidateCompiler compiler(files_, processes_, tools_);
+  CandidateCompiler compiler(files_, processes_, tools_, {});
   const CompileOptions options{.cache = folder_ / "cache", .flags = {"--use_fast_math"}};
   const auto candidate = compiler.Compile(folder_ / "k.cu", options);
   ASSERT_TRUE(candidate.ok()) << candidate.error().Format();

@@ -224,18 +224,17 @@ bool UsesResult(const unsigned char* pc, bool* returns) {
   return UsesResultFrom(pc, returns, 0);
 }
 
-std::unique_ptr<Checking> Checking::FromEnvironment() {
-  const char* checks = std::getenv("KERNELSMITH_CHECK");
-  const char* report = std::getenv("KERNELSMITH_CHECK_REPORT");
-  if (checks == nullptr || report == nullptr) return nullptr;
-  const Result<std::vector<std::string>> parsed = checkers::ParseChecks(checks);
+std::unique_ptr<Checking> Checking::FromSettings(const RuntimeSettings& settings) {
+  if (settings.checks.empty() || settings.check_report.empty()) return nullptr;
+  const Result<std::vector<std::string>> parsed = checkers::ParseChecks(settings.checks);
   if (!parsed.ok()) {
     Say("KERNELSMITH_CHECK: " + parsed.error().message());
     return nullptr;
   }
   std::unique_ptr<Checking> checking(new Checking);
   checking->checks_ = *parsed;
-  checking->report_ = ::open(report, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  checking->report_ =
+      ::open(settings.check_report.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
   return checking;
 }
 

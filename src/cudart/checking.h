@@ -17,6 +17,7 @@
 #include "checkers/checker.h"
 #include "checkers/determinism.h"
 #include "checkers/finding.h"
+#include "support/settings.h"
 #include "vgpu/vgpu.h"
 
 namespace kernelsmith::cudart {
@@ -32,8 +33,8 @@ struct GraphOperations {
 
 class Checking {
  public:
-  // Null unless the environment asks for it.
-  static std::unique_ptr<Checking> FromEnvironment();
+  // Null unless the settings ask for it.
+  static std::unique_ptr<Checking> FromSettings(const RuntimeSettings& settings);
 
   // Wide guard zones and a long quarantine, before the GPU is made.
   static void SetMemoryOptions(vgpu::DeviceMemory::Options& options);

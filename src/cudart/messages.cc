@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <string>
+
+#include "cudart/runtime.h"
 
 namespace kernelsmith::cudart {
 
@@ -24,8 +24,7 @@ void WriteLine(std::string line) {
 }  // namespace
 
 void Say(std::string_view message) {
-  const char* quiet = std::getenv("KERNELSMITH_QUIET");
-  if (quiet != nullptr && std::strcmp(quiet, "1") == 0) return;
+  if (Runtime::Get().settings().runtime.quiet) return;
   WriteLine("kernelsmith: " + std::string(message));
 }
 

@@ -6,7 +6,7 @@
 
 namespace kernelsmith::cudart {
 
-// "kernelsmith: message". Nothing if KERNELSMITH_QUIET is set to 1.
+// "kernelsmith: message". Nothing if the settings want it quiet.
 void Say(std::string_view message);
 // A line that CUDA itself would print, as it is.
 void SayAsCuda(std::string_view line);

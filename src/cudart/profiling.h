@@ -6,16 +6,16 @@
 #include <memory>
 
 #include "counters/counter_observer.h"
+#include "support/settings.h"
 #include "vgpu/vgpu.h"
 
 namespace kernelsmith::cudart {
 
 class Profiling {
  public:
-  // Null unless the environment asks for it. KERNELSMITH_PROFILE_BLOCKS: how many blocks of a
-  // launch to watch (0: all); KERNELSMITH_PROFILE_SEED: which ones;
-  // KERNELSMITH_PROFILE_WATCHED_ONLY=1: the others do not run.
-  static std::unique_ptr<Profiling> FromEnvironment(const GpuModel& model, vgpu::VirtualGpu& gpu);
+  // Null unless the settings ask for it.
+  static std::unique_ptr<Profiling> FromSettings(const RuntimeSettings& settings,
+                                                 const GpuModel& model, vgpu::VirtualGpu& gpu);
   ~Profiling();
 
   vgpu::Observer& observer() { return *observer_; }

@@ -98,8 +98,8 @@ cudaError_t DeviceModule::Load(vgpu::VirtualGpu& gpu, const GpuModel& model) {
                                                         : cudaErrorInvalidKernelImage,
                 error.message());
   }
-  Result<std::unique_ptr<vgpu::LoadedModule>> loaded =
-      vgpu::LoadedModule::Load(*std::move(modules), gpu.memory(), name_);
+  Result<std::unique_ptr<vgpu::LoadedModule>> loaded = vgpu::LoadedModule::Load(
+      *std::move(modules), gpu.memory(), name_, vgpu::CpuFor(gpu.options().settings));
   if (!loaded.ok()) {
     switch (loaded.error().kind()) {
       case ErrorKind::kTimeout:

@@ -19,26 +19,14 @@
 namespace kernelsmith::cudart {
 namespace {
 
-std::optional<long> NumberFromEnvironment(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  if (*end != '\0' || value < 0) {
-    Say(fmt::format("{} must be a number of at least 0, not '{}'", name, text));
-    return std::nullopt;
-  }
-  return value;
-}
-
 // Stands in place of allocation flags, none of which is as high.
 constexpr unsigned int kGraphMemoryFlag = 1U << 31;
 
 // CUDA_VISIBLE_DEVICES hides devices from the first entry on that is not a device's number.
-bool DeviceIsHidden() {
-  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (visible == nullptr) return false;
-  const std::string_view first = std::string_view(visible).substr(0, std::strcspn(visible, ","));
+bool DeviceIsHidden(const RuntimeSettings& settings) {
+  if (!settings.visible_devices) return false;
+  const std::string_view visible = *settings.visible_devices;
+  const std::string_view first = visible.substr(0, visible.find(','));
   return first != "0" && !first.starts_with("GPU-") && !first.starts_with("MIG-");
 }
 
@@ -71,32 +59,37 @@ cudaError_t Runtime::Initialise() {
   return setup_error_;
 }
 
+const Settings& Runtime::settings() {
+  std::call_once(settings_once_,
+                 [this] { settings_ = SettingsFromEnvironment(settings_problems_); });
+  return settings_;
+}
+
 cudaError_t Runtime::SetUp() {
-  if (DeviceIsHidden()) return cudaErrorNoDevice;
+  const RuntimeSettings& own = settings().runtime;
+  if (!settings_problems_.ok()) {
+    for (const Diagnostic& each : settings_problems_.error().diagnostics()) Say(each.message);
+  }
+  if (DeviceIsHidden(own)) return cudaErrorNoDevice;
   model_ = &DefaultGpuModel();
-  if (const char* name = std::getenv("KERNELSMITH_GPU"); name != nullptr && *name != '\0') {
-    const Result<const GpuModel*> found = FindGpuModel(name);
+  if (!own.gpu.empty()) {
+    const Result<const GpuModel*> found = FindGpuModel(own.gpu);
     if (!found.ok()) {
       Say("KERNELSMITH_GPU: " + found.error().message());
       return cudaErrorNoDevice;
     }
     model_ = *found;
   }
-  if (const auto patience = NumberFromEnvironment("KERNELSMITH_PATIENCE_MS")) {
-    patience_ = std::chrono::milliseconds(*patience);
-  }
-  vgpu::VirtualGpu::Options options;
+  vgpu::VirtualGpu::Options options{.settings = settings().engine};
   options.memory.capacity = static_cast<uint64_t>(model_->global_memory_bytes);
   if (memory_options_) options.memory = *memory_options_;
-  if (recorder_ == nullptr) checking_ = Checking::FromEnvironment();
+  if (recorder_ == nullptr) checking_ = Checking::FromSettings(own);
   if (checking_ != nullptr) Checking::SetMemoryOptions(options.memory);
   options.multiprocessors = static_cast<uint32_t>(model_->sm_count);
   options.resident_blocks = static_cast<uint32_t>(model_->sm_count * model_->max_blocks_per_sm);
   options.max_shared_bytes = static_cast<uint32_t>(model_->shared_per_block_optin);
   options.clock_hz = uint64_t{1000} * static_cast<uint64_t>(model_->sm_clock_khz);
-  if (const auto watchdog = NumberFromEnvironment("KERNELSMITH_WATCHDOG_S")) {
-    options.watchdog = std::chrono::seconds(*watchdog);
-  }
+  if (own.watchdog) options.watchdog = *own.watchdog;
   options.print = [this](std::string_view text) {
     const std::lock_guard lock(print_mutex_);
     printed_ += text;
@@ -108,7 +101,7 @@ cudaError_t Runtime::SetUp() {
   }
   gpu_ = *std::move(gpu);
   if (checking_ != nullptr) checking_->Start(*gpu_);
-  if (recorder_ == nullptr) profiling_ = Profiling::FromEnvironment(*model_, *gpu_);
+  if (recorder_ == nullptr) profiling_ = Profiling::FromSettings(own, *model_, *gpu_);
   limits_[cudaLimitStackSize] = 1024;  // CUDA's default; the engine's own stacks are larger
   limits_[cudaLimitPrintfFifoSize] = size_t{1} << 20;
   limits_[cudaLimitMallocHeapSize] = gpu_->options().heap_bytes;
@@ -337,7 +330,7 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
   executor_.Submit(task, before,
                    quick ? Executor::Where::kCallerIfReady : Executor::Where::kAnyThread);
   if (completion != Completion::kComplete) {
-    executor_.WaitFor(task, patience_);
+    executor_.WaitFor(task, settings().runtime.patience);
     if (completion == Completion::kAsIfDone) NoteWait({task});
     return cudaSuccess;
   }

@@ -23,6 +23,7 @@
 #include "cudart/registry.h"
 #include "cudart/task.h"
 #include "cudart/work.h"
+#include "support/settings.h"
 #include "vgpu/gpu_model.h"
 #include "vgpu/vgpu.h"
 
@@ -175,6 +176,8 @@ class Runtime {
   // From now on work goes to `recorder` (recorder.h) instead of the GPU. Before the first call
   // only.
   void SetRecorder(Recorder* recorder) { recorder_ = recorder; }
+  // The environment is read when this is first asked for: programs may change it in main().
+  const Settings& settings();
   // Options of the GPU's memory; they may be set before the first call only.
   void SetMemoryOptions(const vgpu::DeviceMemory::Options& options) { memory_options_ = options; }
 
@@ -217,6 +220,10 @@ class Runtime {
   Recorder* recorder_ = nullptr;
   std::optional<vgpu::DeviceMemory::Options> memory_options_;
 
+  std::once_flag settings_once_;
+  Settings settings_;
+  Status settings_problems_;  // values that make no sense
+
   std::mutex setup_mutex_;
   std::atomic<bool> ready_{false};
   cudaError_t setup_error_ = cudaSuccess;
@@ -226,7 +233,6 @@ class Runtime {
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
   std::unique_ptr<Checking> checking_;
   std::unique_ptr<Profiling> profiling_;  // profiled runs; null otherwise
-  std::chrono::milliseconds patience_{1000};
 
   std::recursive_mutex mutex_;
   std::shared_ptr<Stream> legacy_stream_;

@@ -323,7 +323,6 @@ TEST_F(RuntimeTest, PinnedAndManagedMemoryIsSharedWithTheHost) {
 }
 
 TEST_F(RuntimeTest, AKernelThatWaitsForTheHostGetsWhatItWaitsFor) {
-  ::setenv("KERNELSMITH_PATIENCE_MS", "50", 1);
   volatile int* flags = nullptr;
   ASSERT_EQ(
       cudaHostAlloc(reinterpret_cast<void**>(const_cast<int**>(&flags)), 8, cudaHostAllocMapped),
@@ -346,7 +345,6 @@ TEST_F(RuntimeTest, AKernelThatWaitsForTheHostGetsWhatItWaitsFor) {
 }
 
 TEST_F(RuntimeTest, AKernelThatWaitsForAnotherStreamGetsWhatItWaitsFor) {
-  ::setenv("KERNELSMITH_PATIENCE_MS", "50", 1);
   int* flag = Zeros(2);
   int* out = flag + 1;
   void* arguments[] = {&flag, &out};

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "support/rng.h"
+#include "support/testing/real_settings.h"
 #include "tensor/tensor.h"
 
 namespace kernelsmith {
@@ -126,14 +127,8 @@ Result<CandidateCase> ParseCase(const std::string& text) {
 }
 
 CandidateHarness::CandidateHarness()
-    : tools_(
-          processes_, files_,
-          [](const std::string& name) {
-            const char* value = std::getenv(name.c_str());
-            return std::string(value == nullptr ? "" : value);
-          },
-          KS_SOURCE_DIR),
-      compiler_(files_, processes_, tools_) {}
+    : tools_(processes_, files_, RealSettings().tools, KS_SOURCE_DIR),
+      compiler_(files_, processes_, tools_, {}) {}
 
 Result<CompiledCandidate> CandidateHarness::Compile(const std::filesystem::path& path,
                                                     bool nvcc_only) {

@@ -15,7 +15,8 @@ constexpr size_t kMostFree = 4;
 
 Result<std::unique_ptr<PooledModule>> ModulePool::Take(const std::string& ptx,
                                                        const std::string& name,
-                                                       vgpu::DeviceMemory& memory) {
+                                                       vgpu::VirtualGpu& gpu) {
+  vgpu::DeviceMemory& memory = gpu.memory();
   {
     std::lock_guard lock(mutex_);
     const auto it = std::find_if(free_.begin(), free_.end(), [&](const auto& one) {
@@ -36,7 +37,7 @@ Result<std::unique_ptr<PooledModule>> ModulePool::Take(const std::string& ptx,
   KS_TRY(ptx::Module parsed, ptx::Parse(ptx, name));
   KS_TRY(fresh->module,
          vgpu::LoadedModule::Load({std::make_shared<const ptx::Module>(std::move(parsed))}, memory,
-                                  name));
+                                  name, vgpu::CpuFor(gpu.options().settings)));
   for (const vgpu::VariableInfo* variable : fresh->module->Variables()) {
     if (variable->size == 0) continue;
     const auto* begin =

@@ -26,7 +26,7 @@ class ModulePool {
  public:
   // The module as it is after loading, its variables included.
   Result<std::unique_ptr<PooledModule>> Take(const std::string& ptx, const std::string& name,
-                                             vgpu::DeviceMemory& memory);
+                                             vgpu::VirtualGpu& gpu);
   void Return(std::unique_ptr<PooledModule> module);
 
  private:

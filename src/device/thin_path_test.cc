@@ -8,6 +8,7 @@
 #include "device/observable_device.h"
 #include "plan/trace.h"
 #include "support/rng.h"
+#include "support/testing/real_settings.h"
 
 namespace kernelsmith {
 namespace {
@@ -15,14 +16,8 @@ namespace {
 TEST(ThinPath, Softmax) {
   SystemProcessRunner processes;
   DiskFileSystem files;
-  ToolFinder tools(
-      processes, files,
-      [](const std::string& name) {
-        const char* value = std::getenv(name.c_str());
-        return std::string(value == nullptr ? "" : value);
-      },
-      KS_SOURCE_DIR);
-  CandidateCompiler compiler(files, processes, tools);
+  ToolFinder tools(processes, files, RealSettings().tools, KS_SOURCE_DIR);
+  CandidateCompiler compiler(files, processes, tools, {});
   const auto candidate =
       compiler.Compile(KS_SOURCE_DIR "/tests/candidates/softmax_rows.cu",
                        {.cache = std::filesystem::temp_directory_path() / "ks-thin-path"});

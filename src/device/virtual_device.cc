@@ -34,7 +34,7 @@ class PlanRun {
   Result<WatchedRun> Run() {
     const auto start = std::chrono::steady_clock::now();
     KS_RETURN_IF_ERROR(Validate(plan_));
-    KS_TRY(pooled_, modules_.Take(request_.ptx, request_.ptx_name, memory_));
+    KS_TRY(pooled_, modules_.Take(request_.ptx, request_.ptx_name, gpu_));
     module_ = pooled_->module.get();
     const vgpu::SharedGarbage garbage(module_, request_.poison_seed);
     KS_RETURN_IF_ERROR(Allocate());

@@ -22,9 +22,8 @@ class CampaignTest : public testing::Test {
   CampaignTest()
       : folder_(fs::path(testing::TempDir()) /
                 testing::UnitTest::GetInstance()->current_test_info()->name()),
-        tools_(
-            processes_, files_, [](const std::string&) { return std::string(); }, folder_),
-        compiler_(files_, processes_, tools_) {
+        tools_(processes_, files_, ToolSettings{}, folder_),
+        compiler_(files_, processes_, tools_, {}) {
     fs::remove_all(folder_);
     for (const char* name : {"a/k", "b/k"}) {
       const fs::path path = folder_ / "kernels" / (std::string(name) + ".cu");

@@ -56,7 +56,9 @@ Result<JudgePool::DeviceLease> JudgePool::TakeDevice() {
       return DeviceLease(*this, std::move(device));
     }
   }
-  KS_TRY(std::unique_ptr<ObservableDevice> device, MakeVirtualDevice());
+  VirtualDeviceOptions options;
+  options.gpu.settings = tools_.settings.engine;
+  KS_TRY(std::unique_ptr<ObservableDevice> device, MakeVirtualDevice(std::move(options)));
   return DeviceLease(*this, std::move(device));
 }
 
@@ -68,8 +70,11 @@ void JudgePool::Return(std::unique_ptr<ObservableDevice> device) {
 std::shared_ptr<Candidate> JudgePool::Open(const std::filesystem::path& file) {
   const std::lock_guard lock(mutex_);
   if (std::shared_ptr<Candidate> known = known_[file].lock()) return known;
-  std::shared_ptr<Candidate> opened = OpenCandidate(
-      file, {.compiler = compiler_, .processes = tools_.processes, .counter = &counter_});
+  std::shared_ptr<Candidate> opened =
+      OpenCandidate(file, {.compiler = compiler_,
+                           .processes = tools_.processes,
+                           .trace = {.tracer = tools_.settings.folders.tracer},
+                           .counter = &counter_});
   known_[file] = opened;
   return opened;
 }

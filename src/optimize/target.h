@@ -13,6 +13,7 @@
 #include "measure/measured_plan.h"
 #include "measure/plan_estimate.h"
 #include "support/clock.h"
+#include "support/settings.h"
 #include "tasks/task.h"
 #include "vgpu/gpu_model.h"
 
@@ -34,6 +35,7 @@ struct OptimizeTools {
   ProcessRunner& processes;
   ToolFinder& tools;
   const Clock& clock;
+  const Settings& settings;
 };
 
 struct OptimizeTarget {
@@ -57,7 +59,8 @@ Result<OptimizeTarget> MakeOptimizeTarget(const Task& task, const OptimizeReques
 class JudgePool {
  public:
   explicit JudgePool(const OptimizeTools& tools)
-      : tools_(tools), compiler_(tools.files, tools.processes, tools.tools) {}
+      : tools_(tools),
+        compiler_(tools.files, tools.processes, tools.tools, tools.settings.folders) {}
 
   class DeviceLease {
    public:

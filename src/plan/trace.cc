@@ -26,9 +26,6 @@ constexpr size_t kMaxPrinted = 1 << 20;
 
 std::filesystem::path FindTracer(const TraceOptions& options) {
   if (!options.tracer.empty()) return options.tracer;
-  if (const char* named = std::getenv("KERNELSMITH_TRACER"); named != nullptr && *named != '\0') {
-    return named;
-  }
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::filesystem::path beside = self.parent_path() / "kernelsmith-tracer";

@@ -62,22 +62,6 @@ Result<Pipe> MakePipe() {
 
 void SetNonBlocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-std::vector<std::string> MakeEnvironment(const ProcessRequest& request) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const std::string name(text.substr(0, text.find('=')));
-    if (request.env.contains(name)) continue;
-    if (std::find(request.unset_env.begin(), request.unset_env.end(), name) !=
-        request.unset_env.end()) {
-      continue;
-    }
-    environment.emplace_back(text);
-  }
-  for (const auto& [name, value] : request.env) environment.push_back(name + "=" + value);
-  return environment;
-}
-
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   pointers.reserve(strings.size() + 1);
@@ -113,12 +97,12 @@ class NoSignals {
 // that may hold gigabytes of tensors, which took a third of an optimisation's time. So only
 // async-signal-safe calls are allowed in it, everything is prepared before, and none of our signal
 // handlers may run there.
-Result<pid_t> Spawn(const ProcessRequest& request, const Wiring& wiring) {
+Result<pid_t> Spawn(const ProcessRequest& request, std::vector<std::string> environment,
+                    const Wiring& wiring) {
   if (request.argv.empty() || request.argv[0].empty()) {
     return InvalidInput("no program to run was named");
   }
   std::vector<std::string> arguments = request.argv;
-  std::vector<std::string> environment = MakeEnvironment(request);
   const std::vector<char*> argv = Pointers(arguments);
   const std::vector<char*> envp = Pointers(environment);
   const std::string directory = request.directory.string();
@@ -237,16 +221,36 @@ int MillisecondsUntil(SteadyClock::time_point deadline) {
 
 }  // namespace
 
+std::vector<std::string> ChildEnvironment(const std::map<std::string, std::string>& set,
+                                          const std::vector<std::string>& unset) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::string name(text.substr(0, text.find('=')));
+    if (set.contains(name)) continue;
+    if (std::find(unset.begin(), unset.end(), name) != unset.end()) continue;
+    environment.emplace_back(text);
+  }
+  for (const auto& [name, value] : set) environment.push_back(name + "=" + value);
+  return environment;
+}
+
 Result<ProcessResult> SystemProcessRunner::Run(const ProcessRequest& request) {
+  std::map<std::string, std::string> set = request.env;
+  for (const auto& variable : for_all_) {
+    const auto& unset = request.unset_env;
+    if (std::find(unset.begin(), unset.end(), variable.first) == unset.end()) set.insert(variable);
+  }
   KS_TRY(Pipe in, MakePipe());
   KS_TRY(Pipe out, MakePipe());
   KS_TRY(Pipe err, MakePipe());
   const auto start = SteadyClock::now();
   auto deadline = start + request.timeout;
-  KS_TRY(const pid_t pid, Spawn(request, {.in = in.read.get(),
-                                          .out = out.write.get(),
-                                          .err = err.write.get(),
-                                          .die_with_parent = true}));
+  KS_TRY(const pid_t pid, Spawn(request, ChildEnvironment(set, request.unset_env),
+                                {.in = in.read.get(),
+                                 .out = out.write.get(),
+                                 .err = err.write.get(),
+                                 .die_with_parent = true}));
   in.read.Close();
   out.write.Close();
   err.write.Close();
@@ -324,12 +328,12 @@ Result<std::unique_ptr<LineWorker>> LineWorker::Start(const ProcessRequest& requ
   KS_TRY(Pipe in, MakePipe());
   KS_TRY(Pipe replies, MakePipe());
   KS_TRY(Pipe err, MakePipe());
-  ProcessRequest with_fd = request;
-  with_fd.env["KERNELSMITH_REPLY_FD"] = std::to_string(replies.write.get());
+  std::map<std::string, std::string> set = request.env;
+  set["KERNELSMITH_REPLY_FD"] = std::to_string(replies.write.get());
   // Not die_with_parent: that follows the starting thread, and a worker may outlive it. Its
   // standard input ends when we do.
   KS_TRY(const pid_t pid,
-         Spawn(with_fd,
+         Spawn(request, ChildEnvironment(set, request.unset_env),
                {.in = in.read.get(), .err = err.write.get(), .inherited = replies.write.get()}));
   auto worker = std::unique_ptr<LineWorker>(new LineWorker());
   worker->pid_ = pid;

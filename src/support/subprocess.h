@@ -36,12 +36,21 @@ struct ProcessResult {
   std::chrono::nanoseconds duration{0};
 };
 
+// Our own environment with these variables set and those removed, as execve wants it: for a child.
+std::vector<std::string> ChildEnvironment(const std::map<std::string, std::string>& set,
+                                          const std::vector<std::string>& unset = {});
+
 class ProcessRunner {
  public:
   virtual ~ProcessRunner() = default;
+  // Set in the environment of every child from now on, where its request does not say otherwise.
+  void SetForAll(std::map<std::string, std::string> variables) { for_all_ = std::move(variables); }
   // Runs to the end, or to the timeout: then the whole process group is killed and timed_out is
   // set. An error means that it never started: kMissingTool if there is no such program.
   virtual Result<ProcessResult> Run(const ProcessRequest& request) = 0;
+
+ protected:
+  std::map<std::string, std::string> for_all_;
 };
 
 // Real processes. Both output pipes are drained while input is fed, so a full pipe can't deadlock;

@@ -91,6 +91,16 @@ TEST(Subprocess, EnvironmentAndDirectory) {
   EXPECT_EQ(Shell("echo $KS_TEST ${HOME-none} $PWD", request)->out, "a b none /\n");
 }
 
+TEST(Subprocess, VariablesForAllChildrenYieldToTheRequest) {
+  SystemProcessRunner runner;
+  runner.SetForAll({{"KS_ONE", "1"}, {"KS_TWO", "1"}, {"KS_THREE", "1"}});
+  const auto result = runner.Run({.argv = {"sh", "-c", "echo $KS_ONE $KS_TWO ${KS_THREE-none}"},
+                                  .env = {{"KS_TWO", "2"}},
+                                  .unset_env = {"KS_THREE"}});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->out, "1 2 none\n");
+}
+
 TEST(Subprocess, RunsFromSeveralThreads) {
   std::vector<std::thread> threads;
   std::vector<std::string> outputs(8);

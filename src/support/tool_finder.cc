@@ -75,11 +75,11 @@ int CompareVersions(const std::string& a, const std::string& b) {
   }
 }
 
-ToolFinder::ToolFinder(ProcessRunner& processes, const FileSystem& files, Environment environment,
+ToolFinder::ToolFinder(ProcessRunner& processes, const FileSystem& files, ToolSettings settings,
                        path project)
     : processes_(processes),
       files_(files),
-      environment_(std::move(environment)),
+      settings_(std::move(settings)),
       project_(std::move(project)) {}
 
 std::optional<ToolFinder::Answer> ToolFinder::FirstThatRuns(
@@ -93,12 +93,12 @@ std::optional<ToolFinder::Answer> ToolFinder::FirstThatRuns(
   return std::nullopt;
 }
 
-std::vector<path> ToolFinder::Places(const std::string& own_variable, const std::string& name,
+std::vector<path> ToolFinder::Places(const path& given, const std::string& name,
                                      const std::vector<path>& folders) const {
   // Somebody who names a tool wants that one, and an error if it does not work.
-  if (const std::string own = environment_(own_variable); !own.empty()) return {own};
+  if (!given.empty()) return {given};
   std::vector<path> places;
-  std::istringstream search_path(environment_("PATH"));
+  std::istringstream search_path(settings_.search_path);
   std::string folder;
   while (std::getline(search_path, folder, ':')) {
     if (!folder.empty() && files_.Exists(path(folder) / name))
@@ -119,10 +119,8 @@ std::optional<path> ToolFinder::SitePackages() const {
 
 std::vector<path> ToolFinder::CudaFolders(const std::string& subfolder) const {
   std::vector<path> folders;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const std::string home = environment_(variable); !home.empty()) {
-      folders.push_back(path(home) / subfolder);
-    }
+  for (const path& home : {settings_.cuda_home, settings_.cuda_path}) {
+    if (!home.empty()) folders.push_back(home / subfolder);
   }
   folders.push_back(path("/usr/local/cuda") / subfolder);
   if (const std::optional<path> packages = SitePackages()) {
@@ -133,14 +131,13 @@ std::vector<path> ToolFinder::CudaFolders(const std::string& subfolder) const {
   return folders;
 }
 
-std::optional<Tool> ToolFinder::CudaProgram(const std::string& own_variable,
-                                            const std::string& name) {
+std::optional<Tool> ToolFinder::CudaProgram(const path& given, const std::string& name) {
   std::vector<path> places;
-  if (environment_(own_variable).empty()) {
+  if (given.empty()) {
     const path installed = project_ / ".venv/cuda/nvidia/cu13/bin" / name;
     if (files_.Exists(installed)) places.push_back(installed);
   }
-  for (const path& place : Places(own_variable, name, CudaFolders("bin"))) places.push_back(place);
+  for (const path& place : Places(given, name, CudaFolders("bin"))) places.push_back(place);
   const auto answer = FirstThatRuns(places, {"--version"});
   if (!answer) return std::nullopt;
   // "Cuda compilation tools, release 13.0, V13.0.88"
@@ -149,9 +146,9 @@ std::optional<Tool> ToolFinder::CudaProgram(const std::string& own_variable,
   return Tool{answer->path, FindVersion(full == std::string::npos ? line : line.substr(full))};
 }
 
-std::optional<Tool> ToolFinder::Nvcc() { return CudaProgram("KERNELSMITH_NVCC", "nvcc"); }
+std::optional<Tool> ToolFinder::Nvcc() { return CudaProgram(settings_.nvcc, "nvcc"); }
 
-std::optional<Tool> ToolFinder::Ptxas() { return CudaProgram("KERNELSMITH_PTXAS", "ptxas"); }
+std::optional<Tool> ToolFinder::Ptxas() { return CudaProgram(settings_.ptxas, "ptxas"); }
 
 std::optional<Tool> ToolFinder::Nvrtc() {
   std::vector<path> folders = CudaFolders("lib64");
@@ -167,8 +164,8 @@ std::optional<Tool> ToolFinder::Nvrtc() {
 }
 
 std::optional<Tool> ToolFinder::Clang() {
-  std::vector<path> places = Places("KERNELSMITH_CLANG", "clang++-19", {"/usr/lib/llvm-19/bin"});
-  for (const path& place : Places("KERNELSMITH_CLANG", "clang++", {})) places.push_back(place);
+  std::vector<path> places = Places(settings_.clang, "clang++-19", {"/usr/lib/llvm-19/bin"});
+  for (const path& place : Places(settings_.clang, "clang++", {})) places.push_back(place);
   const auto answer = FirstThatRuns(places, {"--version"});
   if (!answer) return std::nullopt;
   return Tool{answer->path, FindVersion(answer->output)};
@@ -176,7 +173,7 @@ std::optional<Tool> ToolFinder::Clang() {
 
 std::optional<Tool> ToolFinder::Llvm() {
   const auto answer = FirstThatRuns(
-      Places("KERNELSMITH_LLVM_CONFIG", "llvm-config-19", {"/usr/lib/llvm-19/bin"}), {"--version"});
+      Places(settings_.llvm_config, "llvm-config-19", {"/usr/lib/llvm-19/bin"}), {"--version"});
   if (!answer) return std::nullopt;
   return Tool{answer->path, FindVersion(answer->output)};
 }
@@ -187,7 +184,7 @@ std::optional<Tool> ToolFinder::PythonWithTorch() {
       "-c", "import importlib.metadata as m; print(m.version('torch'))"};
   // What the set-up made comes first: others cost a start each just to say no, and shims of version
   // managers half a second.
-  std::vector<path> places = Places("KERNELSMITH_PYTHON", "python3", {project_ / ".venv" / "bin"});
+  std::vector<path> places = Places(settings_.python, "python3", {project_ / ".venv" / "bin"});
   if (places.size() > 1 && files_.Exists(project_ / ".venv/bin/python3")) {
     std::rotate(places.begin(), places.end() - 1, places.end());
   }
@@ -202,7 +199,7 @@ std::optional<Tool> ToolFinder::PythonWithTorch() {
 
 std::vector<std::string> ToolFinder::Gpus() {
   std::vector<std::string> names;
-  const auto answer = FirstThatRuns(Places("KERNELSMITH_NVIDIA_SMI", "nvidia-smi", {}),
+  const auto answer = FirstThatRuns(Places(settings_.nvidia_smi, "nvidia-smi", {}),
                                     {"--query-gpu=name,driver_version", "--format=csv,noheader"});
   if (!answer) return names;
   std::istringstream lines(answer->output);

@@ -1,15 +1,15 @@
-// Finds the outside programs and libraries that the product uses, in one order for everybody: an
-// environment variable of ours, PATH, the places where they are usually installed, and what the
+// Finds the outside programs and libraries that the product uses, in one order for everybody: the
+// settings, PATH, the places where they are usually installed, and what the
 // set-up put into the project's .venv.
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "support/file_system.h"
+#include "support/settings.h"
 #include "support/subprocess.h"
 
 namespace kernelsmith {
@@ -21,10 +21,8 @@ struct Tool {
 
 class ToolFinder {
  public:
-  using Environment = std::function<std::string(const std::string& name)>;
-
-  // `environment` gives "" for what is not set; `project` is the folder that holds .venv.
-  ToolFinder(ProcessRunner& processes, const FileSystem& files, Environment environment,
+  // `project` is the folder that holds .venv.
+  ToolFinder(ProcessRunner& processes, const FileSystem& files, ToolSettings settings,
              std::filesystem::path project);
 
   // nvcc: $KERNELSMITH_NVCC, .venv/cuda (which the set-up makes only where the system has no nvcc
@@ -51,12 +49,12 @@ class ToolFinder {
   };
   std::optional<Answer> FirstThatRuns(const std::vector<std::filesystem::path>& candidates,
                                       const std::vector<std::string>& arguments);
-  // `name` in $own_variable, PATH (as the bare name), then in each of `folders`.
+  // `given` alone, or `name` in PATH and then in each of `folders`.
   std::vector<std::filesystem::path> Places(
-      const std::string& own_variable, const std::string& name,
+      const std::filesystem::path& given, const std::string& name,
       const std::vector<std::filesystem::path>& folders) const;
   // The compiler or the assembler: the set-up's first, then the system's.
-  std::optional<Tool> CudaProgram(const std::string& own_variable, const std::string& name);
+  std::optional<Tool> CudaProgram(const std::filesystem::path& given, const std::string& name);
   // bin/ or lib/ folders of CUDA installations.
   std::vector<std::filesystem::path> CudaFolders(const std::string& subfolder) const;
   // .venv/lib/python3.*/site-packages
@@ -64,7 +62,7 @@ class ToolFinder {
 
   ProcessRunner& processes_;
   const FileSystem& files_;
-  Environment environment_;
+  ToolSettings settings_;
   std::filesystem::path project_;
 };
 

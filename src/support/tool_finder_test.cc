@@ -23,11 +23,10 @@ class ToolFinderTest : public testing::Test {
       if (found == outputs_.end()) return MissingTool("can't run " + request.argv[0]);
       return ProcessResult{.out = found->second};
     };
-    return {processes_, files_, [this](const std::string& name) { return environment_[name]; },
-            "/project"};
+    return {processes_, files_, settings_, "/project"};
   }
 
-  std::map<std::string, std::string> environment_{{"PATH", "/bin:/usr/bin"}};
+  ToolSettings settings_{.search_path = "/bin:/usr/bin"};
   std::map<std::string, std::string> outputs_;
   FakeFileSystem files_;
   FakeProcessRunner processes_;
@@ -62,7 +61,7 @@ TEST_F(ToolFinderTest, NvccOfTheSetUpComesFirst) {
 
 TEST_F(ToolFinderTest, NamedToolIsTheOnlyCandidate) {
   Install("/usr/bin/nvcc", kNvccSays);
-  environment_["KERNELSMITH_NVCC"] = "/broken/nvcc";
+  settings_.nvcc = "/broken/nvcc";
   EXPECT_FALSE(Finder().Nvcc().has_value());
 }
 

@@ -9,6 +9,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/graph.h"
+#include "support/testing/real_settings.h"
 #include "support/tool_finder.h"
 #include "tasks/truncate.h"
 
@@ -21,11 +22,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
 
 // 16 times PyTorch's own RMS error or an eighth of an ulp of the terms: the shape of the verifier's
 // rule, which stands above this folder.
@@ -46,7 +42,7 @@ class FilterTest : public testing::Test {
  protected:
   void SetUp() override {
     SystemProcessRunner processes;
-    ToolFinder tools(processes, files_, Environment, KS_PROJECT_DIR);
+    ToolFinder tools(processes, files_, RealSettings().tools, KS_PROJECT_DIR);
     const std::optional<Tool> python = tools.PythonWithTorch();
     ASSERT_TRUE(python) << "no Python with torch: run scripts/setup";
     TaskStoreOptions options;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "support/testing/real_settings.h"
 #include "support/tool_finder.h"
 #include "tasks/task.h"
 
@@ -21,16 +22,11 @@ using testing::UnorderedElementsAre;
 
 const fs::path kFixtures = fs::path(KS_PROJECT_DIR) / "tests" / "tasks" / "fixtures";
 
-std::string Environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr ? "" : value;
-}
-
 class TaskStoreTest : public testing::Test {
  protected:
   void SetUp() override {
     SystemProcessRunner processes;
-    ToolFinder tools(processes, files_, Environment, KS_PROJECT_DIR);
+    ToolFinder tools(processes, files_, RealSettings().tools, KS_PROJECT_DIR);
     const std::optional<Tool> python = tools.PythonWithTorch();
     ASSERT_TRUE(python) << "no Python with torch: run scripts/setup";
     options_.python = python->path;

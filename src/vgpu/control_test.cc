@@ -382,7 +382,7 @@ TEST(Control, EndlessSpinIsNoProgress) {
 TEST(Control, LoopsThatChangeNothingAreEndless) {
   for (const Engine engine : {Engine::kInterpreter, Engine::kAuto}) {
     VirtualGpu::Options options;
-    options.engine = engine;
+    options.settings.engine = engine;
     TestGpu gpu(std::move(options));
     ASSERT_TRUE(gpu.Load(Kernel("", R"(
       mov.u32 %r2, 16;

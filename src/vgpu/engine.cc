@@ -7,7 +7,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
@@ -36,9 +35,15 @@ constexpr double kInterpretedMs = 30;
 
 // ---- the compiler's library
 
-const JitLibrary& CompilerLibrary() {
-  static const JitLibrary library = FindJitLibrary();
-  return library;
+// Each is looked for once in a process.
+const JitLibrary& CompilerLibrary(const std::string& given) {
+  static std::mutex mutex;
+  // Never destroyed: programs may still run kernels while they end.
+  static auto& libraries = *new std::map<std::string, JitLibrary>;
+  const std::lock_guard lock(mutex);
+  const auto known = libraries.find(given);
+  return known != libraries.end() ? known->second
+                                  : libraries.emplace(given, FindJitLibrary(given)).first->second;
 }
 
 // ---- compiled kernels, by block shape; kept with the kernel
@@ -79,7 +84,7 @@ CompiledShapes& ShapesOf(const Kernel& kernel) {
 
 void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result) {
   compiled.tried = true;
-  const JitLibrary& library = CompilerLibrary();
+  const JitLibrary& library = CompilerLibrary(launch.options->settings.jit_library);
   if (library.compile == nullptr) {
     compiled.why = library.why;
     return;
@@ -94,6 +99,7 @@ void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result
       .screen_index = launch.screen != nullptr && launch.Wants(interest::kIndexArithmetic),
       .screen_shift = launch.screen != nullptr ? launch.screen->shift() : 0,
       .streams = MayStream(launch),
+      .dump = launch.options->settings.jit_dump,
       .helpers = RunnerHelpers()};
   std::unique_ptr<jit::CompiledKernel> kernel(library.compile(request, &compiled.why));
   if (kernel == nullptr) return;
@@ -204,10 +210,11 @@ bool NeedsInterpreter(const LaunchState& launch) {
 
 // Threads that may run its blocks.
 uint32_t ThreadsFor(const LaunchState& launch) {
-  if (InteractionOf(launch).order_of_blocks_shows && !launch.options->parallel_atomics) return 1;
-  const uint32_t threads =
-      launch.options->threads != 0 ? launch.options->threads : std::thread::hardware_concurrency();
-  return std::max(threads, 1u);
+  if (InteractionOf(launch).order_of_blocks_shows && !launch.options->settings.parallel_atomics) {
+    return 1;
+  }
+  const uint32_t threads = launch.options->settings.threads;
+  return std::max(threads != 0 ? threads : std::thread::hardware_concurrency(), 1u);
 }
 
 // All blocks that are left, as compiled code, or until it was left too often.
@@ -260,7 +267,7 @@ void RunUnwatched(LaunchState& launch, LaunchResult& result, Screen* screen) {
   const auto interpret = [&](std::optional<Clock::time_point> deadline) {
     Runner(launch, next, nullptr).Run(last, deadline);
   };
-  const Engine engine = launch.options->engine;
+  const Engine engine = launch.options->settings.engine;
   CompiledShapes& shapes = ShapesOf(*launch.kernel);
   std::unique_lock lock(shapes.mutex);
   Compiled& compiled = CompiledOf(launch, shapes);
@@ -280,7 +287,7 @@ void RunUnwatched(LaunchState& launch, LaunchResult& result, Screen* screen) {
   }
   if (!compiled.tried) {
     // For tests: at once what kernels get that leave their code often.
-    compiled.thorough = std::getenv("KERNELSMITH_JIT_THOROUGH") != nullptr;
+    compiled.thorough = launch.options->settings.jit_thorough;
     Compile(launch, compiled, result);
   }
   if (compiled.kernel == nullptr) {
@@ -312,8 +319,9 @@ constexpr int kScreenAttempts = 4;
 
 // True: the launch is done, and its observer need not hear of it.
 bool RunScreened(LaunchState& launch, LaunchResult& result) {
+  if (launch.options->settings.full_checks) return false;
   Screen* screen = launch.observer->screen();
-  if (screen == nullptr || launch.options->engine == Engine::kInterpreter) return false;
+  if (screen == nullptr || launch.options->settings.engine == Engine::kInterpreter) return false;
   if (WhyInterpreted(launch) != nullptr || !screen->Accepts(launch, &result.suspicion)) {
     return false;
   }
@@ -343,7 +351,7 @@ bool RunScreened(LaunchState& launch, LaunchResult& result) {
 void RunBlocks(LaunchState& launch, LaunchResult& result) {
   const bool watched = launch.observer != nullptr;
   if (watched && RunScreened(launch, result)) return;
-  const Engine engine = launch.options->engine;
+  const Engine engine = launch.options->settings.engine;
   const char* why = watched ? "an observer watches the launch" : WhyInterpreted(launch);
   if (engine != Engine::kInterpreter && why == nullptr) {
     return RunUnwatched(launch, result, nullptr);
@@ -374,38 +382,13 @@ void RunChosen(LaunchState& launch, LaunchResult& result) {
 
 }  // namespace
 
-std::optional<Engine> EngineByName(std::string_view name) {
-  if (name == "auto") return Engine::kAuto;
-  if (name == "jit") return Engine::kJit;
-  if (name == "interpreter") return Engine::kInterpreter;
-  return std::nullopt;
-}
-
-Status ApplyEnvironment(VirtualGpu::Options& options) {
-  if (const char* name = std::getenv("KERNELSMITH_ENGINE")) {
-    const auto engine = EngineByName(name);
-    if (!engine) {
-      return InvalidInput(
-          fmt::format("KERNELSMITH_ENGINE is '{}'; it can be auto, jit or interpreter", name));
-    }
-    options.engine = *engine;
-  }
-  if (const char* flag = std::getenv("KERNELSMITH_PARALLEL_ATOMICS")) {
-    options.parallel_atomics = std::string_view(flag) == "1";
-  }
-  if (const char* text = std::getenv("KERNELSMITH_THREADS")) {
-    options.threads = static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
-  }
-  return {};
-}
-
 void RunGrid(LaunchState& launch, LaunchResult& result) {
   if (!launch.choice.blocks.empty() && !InteractionOf(launch).blocks_wait) {
     RunChosen(launch, result);
   } else {
     RunBlocks(launch, result);
   }
-  if (std::getenv("KERNELSMITH_VERBOSE") == nullptr) return;
+  if (!launch.options->settings.verbose) return;
   const std::string name = KernelName(launch.request.entry);
   if (result.screened) {
     fmt::print(stderr, "kernelsmith: {} was screened: nothing is suspicious\n", name);

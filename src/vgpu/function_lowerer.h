@@ -19,6 +19,7 @@ struct KernelContext {
   const Linker* linker = nullptr;
   const DeviceMemory* memory = nullptr;
   const SharedLayout* shared = nullptr;
+  CpuLevel cpu = CpuLevel::kBase;  // whose handlers instructions get
   std::unordered_map<const ptx::Function*, Function*> functions;
 };
 

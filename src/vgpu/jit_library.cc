@@ -2,17 +2,16 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
 namespace kernelsmith::vgpu {
 
-JitLibrary FindJitLibrary() {
+JitLibrary FindJitLibrary(const std::string& given) {
   constexpr const char* kFile = "libkernelsmith-jit.so";
   std::vector<std::filesystem::path> places;
-  if (const char* given = std::getenv("KERNELSMITH_JIT_LIBRARY")) places.emplace_back(given);
+  if (!given.empty()) places.emplace_back(given);
   // Beside the library or program that this code is part of, or in lib/kernelsmith of a folder
   // above it.
   Dl_info self{};

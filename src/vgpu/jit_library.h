@@ -15,7 +15,8 @@ struct JitLibrary {
   std::string why;  // there is none
 };
 
-// Defined alone in its file: a program that defines it leaves that file out.
-JitLibrary FindJitLibrary();
+// `given`: the file; empty: searched for. Defined alone in its file: a program that defines it
+// leaves that file out.
+JitLibrary FindJitLibrary(const std::string& given);
 
 }  // namespace kernelsmith::vgpu

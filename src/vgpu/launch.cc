@@ -45,7 +45,6 @@ std::atomic<uint64_t> g_next_grid{1};
 
 Result<std::unique_ptr<VirtualGpu>> VirtualGpu::Create(Options options) {
   std::unique_ptr<VirtualGpu> gpu(new VirtualGpu);
-  KS_RETURN_IF_ERROR(ApplyEnvironment(options));
   KS_TRY(gpu->memory_, DeviceMemory::Create(options.memory));
   gpu->heap_ = std::make_unique<DeviceHeap>(*gpu->memory_, options.heap_bytes);
   gpu->options_ = std::move(options);

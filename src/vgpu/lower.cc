@@ -309,7 +309,7 @@ Status FunctionLowerer::Append(Instruction instruction) {
   instruction.control = IsControl(instruction.op);
   if (AlwaysWaits(instruction.op)) instruction.waits = true;
   if (instruction.handler == nullptr) {
-    instruction.handler = FindHandler(instruction);
+    instruction.handler = FindHandler(instruction, kernel_.cpu);
     if (instruction.handler == nullptr && !instruction.control) return Unsupported();
   }
   out_.code.push_back(instruction);
@@ -563,7 +563,7 @@ class StackBound {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> LowerKernel(const Linker& linker, const DeviceMemory& memory,
-                                            FunctionRef entry) {
+                                            FunctionRef entry, CpuLevel cpu) {
   KS_TRY(const SharedLayout shared, LayOutShared(linker, entry));
   auto kernel = std::make_unique<Kernel>();
   kernel->static_shared_bytes = shared.static_bytes;
@@ -576,7 +576,7 @@ Result<std::unique_ptr<Kernel>> LowerKernel(const Linker& linker, const DeviceMe
   for (const FunctionRef& ref : linker.FindReachable(entry, Linker::Calls::kDirect).functions) {
     required.insert(ref.function);
   }
-  KernelContext context{.linker = &linker, .memory = &memory, .shared = &shared};
+  KernelContext context{.linker = &linker, .memory = &memory, .shared = &shared, .cpu = cpu};
   std::vector<std::unique_ptr<FunctionLowerer>> lowerers;
   for (const FunctionRef& ref : reachable.functions) {
     kernel->functions.push_back(std::make_unique<Function>());

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "support/result.h"
+#include "vgpu/cpu.h"
 #include "vgpu/ir.h"
 #include "vgpu/linker.h"
 
@@ -22,6 +23,6 @@ Result<SharedLayout> LayOutShared(const Linker& linker, FunctionRef entry);
 // The kernel with every function it may call. What the engine lacks is an error that names the
 // instruction and its line, unless only an indirect call could reach it.
 Result<std::unique_ptr<Kernel>> LowerKernel(const Linker& linker, const DeviceMemory& memory,
-                                            FunctionRef entry);
+                                            FunctionRef entry, CpuLevel cpu);
 
 }  // namespace kernelsmith::vgpu

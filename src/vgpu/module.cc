@@ -12,11 +12,12 @@ namespace kernelsmith::vgpu {
 
 struct LoadedModule::Impl {
   Impl(std::vector<std::shared_ptr<const ptx::Module>> modules, DeviceMemory& memory,
-       std::string name)
-      : name(std::move(name)), memory(memory), linker(std::move(modules)) {}
+       std::string name, CpuLevel cpu)
+      : name(std::move(name)), memory(memory), cpu(cpu), linker(std::move(modules)) {}
 
   std::string name;
   DeviceMemory& memory;
+  CpuLevel cpu;
   Linker linker;
   std::map<std::string, EntryInfo, std::less<>> entries;
   std::mutex mutex;  // guards kernels
@@ -73,9 +74,9 @@ LoadedModule::LoadedModule(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 LoadedModule::~LoadedModule() = default;
 
 Result<std::unique_ptr<LoadedModule>> LoadedModule::Load(
-    std::vector<std::shared_ptr<const ptx::Module>> modules, DeviceMemory& memory,
-    std::string name) {
-  auto impl = std::make_unique<Impl>(std::move(modules), memory, std::move(name));
+    std::vector<std::shared_ptr<const ptx::Module>> modules, DeviceMemory& memory, std::string name,
+    CpuLevel cpu) {
+  auto impl = std::make_unique<Impl>(std::move(modules), memory, std::move(name), cpu);
   for (const auto& module : impl->linker.modules()) {
     if (module->address_size != 64) {
       return Error(ErrorKind::kUnsupported,
@@ -123,7 +124,8 @@ Result<const Kernel*> LoadedModule::Prepare(std::string_view entry) {
   if (known != impl_->kernels.end()) return known->second.get();
   const FunctionRef ref = impl_->linker.FindEntry(entry);
   if (!ref) return InvalidInput(fmt::format("{} has no kernel {}", impl_->name, entry));
-  KS_TRY(std::unique_ptr<Kernel> kernel, LowerKernel(impl_->linker, impl_->memory, ref));
+  KS_TRY(std::unique_ptr<Kernel> kernel,
+         LowerKernel(impl_->linker, impl_->memory, ref, impl_->cpu));
   const Kernel* result = kernel.get();
   impl_->kernels.emplace(std::string(entry), std::move(kernel));
   return result;

@@ -13,6 +13,7 @@
 
 #include "ptx/syntax.h"
 #include "support/result.h"
+#include "vgpu/cpu.h"
 #include "vgpu/fault.h"
 #include "vgpu/memory.h"
 
@@ -52,10 +53,11 @@ class LoadedModule {
  public:
   // Several PTX modules are linked into one: .visible and .weak symbols meet their .extern
   // declarations. `memory` must outlive the module. Device pointers in initialisers are resolved
-  // here. Kernels are not lowered yet, so an instruction the engine lacks is no error yet.
+  // here. Kernels are not lowered yet, so an instruction the engine lacks is no error yet. `cpu`:
+  // what the interpreter of its kernels may use.
   static Result<std::unique_ptr<LoadedModule>> Load(
       std::vector<std::shared_ptr<const ptx::Module>> modules, DeviceMemory& memory,
-      std::string name);
+      std::string name, CpuLevel cpu = DetectCpu());
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
   LoadedModule& operator=(const LoadedModule&) = delete;

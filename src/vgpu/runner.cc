@@ -32,7 +32,8 @@ Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
               launch.request.schedule),
       warps_((launch.request.block.Count() + kWarpSize - 1) / kWarpSize, launch.request.schedule),
       streaming_(launch.request.grid.Count() * launch.request.block.Count(),
-                 compiled != nullptr && compiled->streams ? StreamedFrom() : ~uint64_t{0}) {
+                 compiled != nullptr && compiled->streams ? StreamedFrom(launch.options->settings)
+                                                          : ~uint64_t{0}) {
   garbage_ = SharedGarbageOf(launch.request.module, launch.shared_bytes);
   if (compiled == nullptr) return;
   // Neighbours share cache lines and pages: each thread takes a piece of the grid. Enough of them

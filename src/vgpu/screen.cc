@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
+#include "vgpu/cpu.h"
 #include "vgpu/op_facts.h"
 #include "vgpu/warp.h"
 
@@ -26,24 +25,12 @@ constexpr uint64_t kForgetAfter = 64;
 // Cells are never larger; accesses that are smaller need smaller ones.
 constexpr uint32_t kCellShift = 2;
 
-const CellCode& BestCells() {
+const CellCode& CellsFor(CpuLevel cpu) {
 #if defined(__x86_64__)
-  static const CellCode& best = []() -> const CellCode& {
-    const char* wanted = std::getenv("KERNELSMITH_ISA");
-    if (wanted != nullptr && std::string_view(wanted) == "base") return isa_base::kCellCode;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) {
-      return isa_avx512::kCellCode;
-    }
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2") &&
-                      __builtin_cpu_supports("lzcnt");
-    return avx2 ? isa_avx2::kCellCode : isa_base::kCellCode;
-  }();
-  return best;
-#else
-  return isa_base::kCellCode;
+  if (cpu == CpuLevel::kAvx512) return isa_avx512::kCellCode;
+  if (cpu == CpuLevel::kAvx2) return isa_avx2::kCellCode;
 #endif
+  return isa_base::kCellCode;
 }
 
 uint32_t ShiftOf(const Kernel& kernel) {
@@ -108,7 +95,6 @@ void Screen::Release(Region& region) {
 Screen::Screen(ScreenSource& source, const Checks& checks)
     : source_(source),
       checks_(checks),
-      cells_(BestCells()),
       next_stamp_(kStampShare),
       locks_(std::make_unique<std::atomic<uint8_t>[]>(kLocks)) {}
 
@@ -163,6 +149,7 @@ void Screen::Begin(const LaunchState& launch, bool concurrent) {
   const std::lock_guard lock(mutex_);
   ++session_;
   launch_ = &launch;
+  cells_ = &CellsFor(CpuFor(launch.options->settings));
   concurrent_ = concurrent;
   again_ = false;
   stopped_ = false;

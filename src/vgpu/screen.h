@@ -128,7 +128,7 @@ class Screen {
 
   ScreenSource& source_;
   const Checks checks_;
-  const CellCode& cells_;
+  const CellCode* cells_ = nullptr;  // of this launch
 
   std::mutex mutex_;
   std::map<uint64_t, std::unique_ptr<Region>> regions_;  // regions by their address

@@ -138,7 +138,7 @@ void ScreenThread::SaveBefore(Region& region, uint64_t address, uint64_t bytes) 
 
 bool ScreenThread::Cells(Region* region, ScreenBlock& block, size_t first, size_t count,
                          uint32_t per_lane, uint32_t me, bool write) {
-  const CellCode& code = screen_.cells_;
+  const CellCode& code = *screen_.cells_;
   if (region == nullptr) {
     uint32_t* writes = block.writes.data() + first;
     uint32_t* reads = block.reads.data() + first;

@@ -34,7 +34,7 @@ class SharedGarbageTest : public ::testing::TestWithParam<Engine> {
   }
   static VirtualGpu::Options With(Engine engine) {
     VirtualGpu::Options options;
-    options.engine = engine;
+    options.settings.engine = engine;
     return options;
   }
 

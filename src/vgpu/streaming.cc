@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -28,10 +26,8 @@ void FinishStreaming() {
 #endif
 }
 
-uint64_t StreamedFrom() {
-  if (const char* text = std::getenv("KERNELSMITH_STREAM_BYTES")) {
-    return std::strtoull(text, nullptr, 10);
-  }
+uint64_t StreamedFrom(const EngineSettings& settings) {
+  if (settings.stream_bytes) return *settings.stream_bytes;
   // Where the system does not say: larger than most processors have.
   constexpr uint64_t kUnknown = 64 << 20;
   static const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);

@@ -23,9 +23,8 @@ namespace kernelsmith::vgpu {
 // launches of a kernel that share code.
 bool MayStream(const LaunchState& launch);
 
-// How large an output must be: the size of the last-level cache. For tests:
-// KERNELSMITH_STREAM_BYTES.
-uint64_t StreamedFrom();
+// How large an output must be: the size of the last-level cache, unless the settings say otherwise.
+uint64_t StreamedFrom(const EngineSettings& settings);
 
 // Makes the calling thread's stores past the caches visible to others.
 void FinishStreaming();

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <numeric>
 
 #include "vgpu/testing.h"
@@ -89,10 +88,8 @@ constexpr char kCounts[] = R"(
 // A GPU whose kernels store all outputs past the caches.
 class StreamingKernels : public ::testing::Test {
  protected:
-  StreamingKernels() : gpu_({.engine = Engine::kJit, .threads = 2}) {
-    ::setenv("KERNELSMITH_STREAM_BYTES", "0", 1);
-  }
-  ~StreamingKernels() override { ::unsetenv("KERNELSMITH_STREAM_BYTES"); }
+  StreamingKernels()
+      : gpu_({.settings = {.engine = Engine::kJit, .threads = 2, .stream_bytes = 0}}) {}
 
   void Run(const std::string& entry, const std::vector<uint64_t>& arguments) {
     const LaunchResult result = gpu_.Run(entry, {kCount / 256, 1, 1}, {256, 1, 1}, arguments);

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "support/result.h"
+#include "support/settings.h"
 #include "vgpu/fault.h"
 #include "vgpu/gpu_model.h"
 #include "vgpu/memory.h"
@@ -27,13 +28,7 @@ namespace kernelsmith::vgpu {
 class DeviceHeap;
 class Observer;
 
-// What runs kernels. Both give the same results, bit for bit; observers need the interpreter, or a
-// screen (screen.h).
-enum class Engine : uint8_t {
-  kAuto,  // the interpreter, until a kernel has cost as much as compiling it does
-  kJit,   // compiled code wherever possible
-  kInterpreter,
-};
+using kernelsmith::Engine;
 
 struct LaunchRequest {
   LoadedModule* module = nullptr;
@@ -83,12 +78,7 @@ class VirtualGpu {
     std::chrono::milliseconds watchdog{20'000};
     // A launch that takes longer ends with kNoProgress, whatever it does. Zero: never.
     std::chrono::milliseconds time_limit{0};
-    Engine engine = Engine::kAuto;
-    // Threads that compiled blocks run on; 0: one a processor.
-    uint32_t threads = 0;
-    // Blocks run in order, one after the other, where the order could show: float atomics, atomics
-    // whose old value is used, printf. True: on all threads nevertheless.
-    bool parallel_atomics = false;
+    EngineSettings settings;
     // What printf of kernels writes. Called in order, on the launching thread.
     std::function<void(std::string_view)> print;
   };

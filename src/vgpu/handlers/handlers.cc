@@ -1,8 +1,5 @@
 #include "vgpu/handlers/handlers.h"
 
-#include <cstdlib>
-#include <string_view>
-
 namespace kernelsmith::vgpu {
 
 namespace {
@@ -21,18 +18,6 @@ constexpr Finder kAvx2[] = {
     isa_avx2::FindHalfHandler,    isa_avx2::FindApproxHandler, isa_avx2::FindCompareHandler,
     isa_avx2::FindConvertHandler, isa_avx2::FindMoveHandler,   isa_avx2::FindMemoryHandler,
 };
-
-// KERNELSMITH_ISA=base chooses the handlers for any x86-64, so that one machine can test both.
-bool HasAvx2() {
-  static const bool has = [] {
-    const char* wanted = std::getenv("KERNELSMITH_ISA");
-    if (wanted != nullptr && std::string_view(wanted) == "base") return false;
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("lzcnt");
-  }();
-  return has;
-}
 #endif
 
 constexpr Finder kCommon[] = {FindAtomicHandler,   FindWarpHandler,    FindMatrixHandler,
@@ -50,10 +35,10 @@ Handler FindIn(const Finder (&finders)[kCount], const Instruction& instruction) 
 
 }  // namespace
 
-Handler FindHandler(const Instruction& instruction) {
+Handler FindHandler(const Instruction& instruction, CpuLevel cpu) {
   if (const Handler handler = FindIn(kCommon, instruction)) return handler;
 #if defined(__x86_64__)
-  if (HasAvx2()) return FindIn(kAvx2, instruction);
+  if (cpu >= CpuLevel::kAvx2) return FindIn(kAvx2, instruction);
 #endif
   return FindIn(kBase, instruction);
 }

@@ -1,16 +1,17 @@
 // The handlers of all IR instructions. Private to src/vgpu.
 //
 // The files of this folder are compiled for several instruction sets of the host (see types.h of
-// math/); FindHandler chooses by what the machine has.
+// math/); FindHandler chooses by what the processor has.
 #pragma once
 
+#include "vgpu/cpu.h"
 #include "vgpu/ir.h"
 #include "vgpu/math/types.h"
 
 namespace kernelsmith::vgpu {
 
 // Null: the engine does not know this combination of operation, types and modifiers.
-Handler FindHandler(const Instruction& instruction);
+Handler FindHandler(const Instruction& instruction, CpuLevel cpu);
 
 #define KS_VGPU_HANDLER_FAMILIES                              \
   Handler FindIntegerHandler(const Instruction& instruction); \

@@ -177,6 +177,7 @@ struct CompileRequest {
   bool screen_index = false;  // screened for index arithmetic, too
   uint32_t screen_shift = 2;  // log2 of the bytes of a cell
   bool streams = false;       // code for Site::cached
+  bool dump = false;          // print the LLVM code before and after the passes
   Helpers helpers;
 };
 

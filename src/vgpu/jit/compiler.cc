@@ -22,7 +22,6 @@
 #include <llvm/Transforms/Utils/Mem2Reg.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 
 #include "vgpu/jit/abi.h"
@@ -114,8 +113,7 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr(llvm::Attribute::NoRedZone);  // cold calls use the stack
   }
-  const char* dump = std::getenv("KERNELSMITH_JIT_DUMP");
-  if (dump != nullptr) module->print(llvm::errs(), nullptr);
+  if (request.dump) module->print(llvm::errs(), nullptr);
   std::string broken;
   llvm::raw_string_ostream stream(broken);
   if (llvm::verifyModule(*module, &stream)) {
@@ -123,7 +121,7 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
     return nullptr;
   }
   Optimise(*module, **machine);
-  if (dump != nullptr) module->print(llvm::errs(), nullptr);
+  if (request.dump) module->print(llvm::errs(), nullptr);
   auto owner = std::make_shared<Owner>();
   auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(target).create();
   if (!jit) {
