@@ -32,12 +32,12 @@ struct BenchResult {
   std::string direction;
   std::string dtype;
   std::string verdict;               // a word of VerdictKind, or error
-  std::string reason;                // of a verdict that is not verified
+  std::string reason;                // why the verdict is not verified
   std::vector<std::string> remarks;  // kinds of the verifier's warnings and notes
   std::vector<BenchShape> shapes;    // none unless verified
-  std::string kind = "estimated";    // of all times
+  std::string kind = "estimated";    // what all times are
   std::string gpu;
-  double seconds = 0;  // that the verdict and the times took here
+  double seconds = 0;  // what the verdict and the times took here
 
   bool verified() const { return verdict == "verified"; }
   // Geometric mean over all shapes. None unless verified with a time at each shape: neither a wrong
@@ -48,7 +48,7 @@ struct BenchResult {
 struct BenchOptions {
   VerifyOptions verify;
   const GpuModel* gpu = &DefaultGpuModel();
-  uint64_t max_blocks = 48;  // of a launch that are watched
+  uint64_t max_blocks = 48;  // blocks of a launch that are watched
 };
 
 struct BenchTools {
@@ -72,7 +72,7 @@ std::optional<BenchResult> ParseBenchResult(const nlohmann::json& document);
 struct BenchSummary {
   int candidates = 0;
   int verified = 0;
-  int timed = 0;  // of these, with a time at every shape
+  int timed = 0;  // those with a time at every shape
   // Over the speeds of verified candidates.
   std::optional<double> speedup;
   // Over the fastest of each task, direction and dtype.

@@ -161,7 +161,7 @@ class Campaign {
   FileSystem& files_;
   ProcessRunner& processes_;
   Progress& progress_;
-  std::map<std::string, BenchResult> earlier_;  // by key
+  std::map<std::string, BenchResult> earlier_;  // answers of earlier runs by key
   std::vector<std::string> keys_;
   std::vector<std::optional<BenchResult>> answers_;
   std::mutex mutex_;

@@ -20,7 +20,7 @@ namespace kernelsmith {
 struct BenchItem {
   std::string task;  // as `kernelsmith bench --task` takes it
   std::filesystem::path candidate;
-  std::string name;  // that the report shows
+  std::string name;  // the name that the report shows
   bool backward = false;
   std::string dtype = "task";
 };
@@ -29,7 +29,7 @@ struct BenchCampaignOptions {
   std::filesystem::path results;     // a file of one JSON a line
   std::vector<std::string> program;  // the first words: {"kernelsmith"}
   std::vector<std::string> options;  // for each, part of what makes an answer the same
-  std::string version;               // of the program: another one may answer otherwise
+  std::string version;               // the program's version: another one may answer otherwise
   int jobs = 1;
   std::chrono::milliseconds timeout{600'000};
   const std::atomic<bool>* stop = nullptr;  // set: nothing new begins

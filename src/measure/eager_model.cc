@@ -86,7 +86,7 @@ void AddProduct(const EagerOperator& op, OperatorWork& work) {
   const double rows = Count(out) / std::max(1.0, columns);
   work.flops = work.executed_flops = 2 * Count(out) * inner;
   constexpr double kTile = 128;
-  constexpr double kSplit = 512;  // of the inner dimension, for one block
+  constexpr double kSplit = 512;  // elements of the inner dimension for one block
   const double tiles = std::ceil(rows / kTile) * std::ceil(columns / kTile);
   work.parallel = tiles * std::max(1.0, inner / kSplit);
 }

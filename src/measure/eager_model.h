@@ -38,7 +38,7 @@ enum class EagerClass : uint8_t {
   kScan,
   kNorm,
   kMatmul,
-  kConvolution,  // of any rank
+  kConvolution,  // convolutions of any rank
   kTransposedConvolution,
   kDepthwiseConvolution,
   kCount,
@@ -48,13 +48,13 @@ std::string_view Name(EagerClass which);
 // What an operator has to do.
 struct OperatorWork {
   EagerClass which = EagerClass::kPointwise;
-  double bytes = 0;  // of its inputs and outputs, once
-  double flops = 0;  // of products and convolutions; the least that the definition needs
+  double bytes = 0;  // bytes of its inputs and outputs, once
+  double flops = 0;  // flops of products and convolutions: the least that the definition needs
   // As its usual implementation does it: transposed convolutions also multiply the zeros between
   // inputs, channels are padded to what the tiles take.
   double executed_flops = 0;
   double parallel = 1;  // share of the GPU that it can fill: tiles of a product, rows of a norm
-  int rank = 0;         // of a convolution's window
+  int rank = 0;         // the rank of a convolution's window
   bool inner = true;    // rows of a reduction, softmax or norm lie in one piece
   DType dtype = DType::kFloat32;
 };
@@ -72,7 +72,7 @@ struct EagerParameters {
   double pool = 0.458;
   double scan = 0.0809;
   double norm = 0.164;
-  double norm_row = 0.00683;  // that one row of a norm, which is one block, can draw
+  double norm_row = 0.00683;  // the bandwidth that one row of a norm, which is one block, can draw
   double depthwise = 0.236;
   // Reductions, softmax and layer norm along the last dimension. Not fitted: the published tasks
   // have no such operator that is not mostly launch. A guess that is rather too good for PyTorch.
@@ -94,14 +94,14 @@ struct EagerParameters {
 struct EagerParameter {
   const char* name;
   double EagerParameters::* value;
-  double most;  // that makes sense
+  double most;  // the largest value that makes sense
 };
 const std::vector<EagerParameter>& AllEagerParameters();
 
 OperatorWork WorkOf(const EagerOperator& op, const EagerParameters& parameters = {});
 double OperatorSeconds(const OperatorWork& work, const GpuModel& gpu,
                        const EagerParameters& parameters = {});
-// Of these, what the host and the launch cost however small the operator is.
+// The part that the host and the launch cost however small the operator is.
 double OperatorOverheadSeconds(const OperatorWork& work, const EagerParameters& parameters = {});
 
 struct EagerEstimate {
@@ -111,7 +111,7 @@ struct EagerEstimate {
     double seconds = 0;
   };
   double seconds = 0;
-  double overhead_seconds = 0;  // of these, calls and launches
+  double overhead_seconds = 0;  // the part of calls and launches
   std::vector<Step> steps;
   bool LaunchBound() const { return overhead_seconds > 0.5 * seconds; }
 };

@@ -88,7 +88,7 @@ class Model {
   void Note(std::string name, double seconds, std::string why) {
     if (seconds > 0) parts_.push_back({std::move(name), seconds, std::move(why)});
   }
-  // Of work that SMs do by themselves, `clocks` in all.
+  // The time of work that SMs do by themselves, `clocks` in all.
   double OnSms(double clocks) const { return clocks * share_ / gpu_.clock_hz(); }
   double Of(InstructionClass which) const {
     return static_cast<double>(c_.by_class[static_cast<size_t>(which)]);
@@ -238,7 +238,7 @@ class Model {
   double share_ = 1;
   double busy_ = 1;
   double waves_ = 1;
-  double pipes_ = 0;   // of the longest
+  double pipes_ = 0;   // the time of the longest pipe
   double others_ = 0;  // powers of their seconds
   std::vector<LaunchEstimate::Part> parts_;
 };

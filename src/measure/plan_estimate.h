@@ -28,11 +28,11 @@ struct PlanEstimate {
     std::optional<LaunchEstimate> launch;  // unless it is a copy, a fill or a library's operator
   };
   double seconds = 0;         // the call: overhead, launches, device
-  double device_seconds = 0;  // of these, on the device
+  double device_seconds = 0;  // the part on the device
   double floor_seconds = 0;   // see TaskFloor
   bool at_floor = false;      // the model said less than the floor, which counts
   std::vector<Step> steps;
-  std::string limit;  // of the longest step
+  std::string limit;  // what limits the longest step
 };
 // Steps one after the other, whatever stream they are in.
 PlanEstimate EstimatePlan(const PlanProfile& profile, const TaskFloor& floor, const GpuModel& gpu,

@@ -19,9 +19,9 @@ struct StepProfile {
   size_t step = 0;   // in Plan::steps
   std::string name;  // the kernel's or the operator's
   uint32_t stream = 0;
-  counters::LaunchCounters counters;  // of a launch
-  uint64_t bytes = 0;                 // of any other: read and written
-  EagerOperator library;              // of a library's operator
+  counters::LaunchCounters counters;  // counters of a launch
+  uint64_t bytes = 0;                 // bytes that any other step reads and writes
+  EagerOperator library;              // the library's operator
 };
 const char* Name(StepProfile::Kind kind);
 

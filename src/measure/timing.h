@@ -24,7 +24,7 @@ const char* Name(TimeKind kind);
 // One stretch of time on a device.
 struct TimedSpan {
   double device_seconds = 0;  // from the first begin of work to its last end, over all streams
-  double wall_seconds = 0;    // by the host's clock, until the device was idle again
+  double wall_seconds = 0;    // the time by the host's clock, until the device was idle again
   bool throttled = false;     // the GPU ran below the clock that it should have
 };
 
@@ -71,18 +71,18 @@ struct TimingOptions {
   int max_samples = 200;
   // Half of the interval over the median: more samples are taken until it is smaller.
   double precision = 0.01;
-  double patience_seconds = 20;  // of samples, once there are enough
+  double patience_seconds = 20;  // how long samples are taken once there are enough
   // What the task itself needs on this GPU: a smaller time is not believed.
   double floor_seconds = 0;
   // Host time that a call may take beyond its device time: Python, launches.
   double host_allowance_seconds = 100e-6;
-  uint64_t seed = 1;  // of inputs and of the order of turns; secret from the candidate
+  uint64_t seed = 1;  // decides inputs and the order of turns; secret from the candidate
 };
 
 struct SubjectTime {
   std::string name;
   double seconds = 0;  // median of the samples
-  double low = 0;      // of its interval (95 %, by ranks)
+  double low = 0;      // the lower end of its interval (95 %, by ranks)
   double high = 0;
   double preparation_seconds = 0;  // once; no part of `seconds`
   int samples = 0;
@@ -115,7 +115,7 @@ Result<TimingReport> TakeTimes(DeviceClock& clock, TimedSubject& candidate,
 // Median and its interval; the samples must not be empty.
 SubjectTime Summarise(std::string name, std::vector<double> samples);
 
-// Of positive numbers; none if there are none or one is not positive and finite.
+// The geometric mean; none if there are no numbers or one is not positive and finite.
 std::optional<double> GeometricMean(const std::vector<double>& values);
 
 }  // namespace kernelsmith

@@ -21,7 +21,7 @@ constexpr size_t kMostReasons = 4;
 struct Busy {
   double us = 0;
   double longest_us = -1;
-  std::string why;  // of the kernel that has most of it
+  std::string why;  // what it is in the kernel that has most of it
 };
 
 // All steps of a candidate together.
@@ -30,7 +30,7 @@ struct Whole {
   size_t kernels = 0;
   double time_us = 0;
   double device_us = 0;
-  std::string limit;  // of the longest step
+  std::string limit;  // what limits the longest step
   std::map<std::string, Busy> resources;
   LaunchCounters sum;
   LaunchCounters longest;  // the kernel that takes longest

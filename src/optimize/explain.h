@@ -17,7 +17,7 @@ struct Explanation {
     std::string before_text;  // "134 MB"
     std::string after_text;
   };
-  std::vector<Row> counters;         // of all kernels together
+  std::vector<Row> counters;         // the counters of all kernels together
   std::vector<std::string> reasons;  // what matters most first; never empty
 };
 
@@ -26,7 +26,7 @@ Explanation Explain(const ArchivedCandidate& before, const ArchivedCandidate& af
 
 nlohmann::json ToJson(const Explanation& explanation);
 
-// Of all kernels of a candidate: what a roofline shows.
+// What a roofline shows of all kernels of a candidate.
 struct RooflinePoint {
   double flops = 0;
   double dram_bytes = 0;

@@ -40,9 +40,9 @@ struct OptimizeResult {
   ArchivedCandidate first;  // the version that all others are compared with
   ArchivedCandidate best;
   std::vector<ArchivedCandidate> candidates;  // all, by number
-  std::vector<ArchivedCandidate> lineage;     // of the best: its ancestors and itself, oldest first
+  std::vector<ArchivedCandidate> lineage;     // the best one's ancestors and itself, oldest first
   Explanation why;                            // the best beside the first
-  std::string changes;                        // of genes, from the first to the best; may be empty
+  std::string changes;  // changes of genes from the first to the best; may be empty
   // The best again, on data that no candidate was chosen by; none if the run was interrupted.
   std::optional<Verdict> confirmed;
   // What this session compiled and traced. Each call of a candidate is traced once; stages that

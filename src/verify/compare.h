@@ -20,7 +20,7 @@ struct CompareOptions {
   std::string function = "forward";
   uint64_t seed = 0;
   bool keep_values = false;   // the tensors of the arguments hold data already
-  int64_t work = 20'000'000;  // of a task's shapes: larger ones are reduced to this
+  int64_t work = 20'000'000;  // the most work of a shape: larger ones are reduced to this
 };
 
 struct CompareTools {

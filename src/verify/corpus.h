@@ -29,7 +29,7 @@ struct CorpusCase {
   bool honest = false;
   bool backward = false;
   std::string dtype = "task";
-  std::vector<std::string> verdicts;   // that are right
+  std::vector<std::string> verdicts;   // the verdicts that are right
   std::optional<FindingKind> finding;  // that must be among the findings; none: any
   VerifyPolicy policy;
 };

@@ -37,7 +37,7 @@ std::vector<bool> Axes(const Node& node, size_t rank) {
 
 // The smallest of the rows' maxima.
 double LowestMaximum(const Tensor<double>& input, const std::vector<bool>& over) {
-  std::map<int64_t, double> maxima;  // by the row's number
+  std::map<int64_t, double> maxima;  // the maximum of each row, by its number
   for (int64_t i = 0; i < input.count(); ++i) {
     int64_t rest = i;
     int64_t row = 0;
@@ -65,7 +65,7 @@ bool HasSoftmax(const Graph& graph) {
 }
 
 bool NeedsMaxima(const Graph& graph, const TensorMap& values) {
-  std::map<size_t, std::vector<size_t>> users;  // of a node: the softmaxes that read it
+  std::map<size_t, std::vector<size_t>> users;  // the softmaxes that read each node
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!IsSoftmax(graph.nodes[n]) || graph.nodes[n].args.empty()) continue;
     if (const auto* input = std::get_if<ValueRef>(&graph.nodes[n].args[0].value)) {

@@ -24,7 +24,7 @@ struct ExpectedOutput {
   // `epsilon`: of the precision that is allowed; 0: the dtype's own.
   OutputReference Reference(double epsilon = 0) const;
   bool Finite() const;  // every element, in float64 and in the task's dtype
-  double Rms() const;   // of the finite elements
+  double Rms() const;   // the RMS of the finite elements
 };
 
 // The outputs that `names` lists, in that order. Magnitudes are there where src/graph knows all of
@@ -51,10 +51,10 @@ struct OutputJudgement {
 };
 
 struct JudgementOptions {
-  double epsilon = 0;  // of the precision that is allowed; 0: the dtype's own
+  double epsilon = 0;  // the epsilon of the precision that is allowed; 0: the dtype's own
   double rtol = 1e-3;  // the usual check of kernel benchmarks, for the report alone
   double atol = 1e-3;
-  double usual_rms = 0;  // of this output on the task's own inputs
+  double usual_rms = 0;  // the RMS of this output on the task's own inputs
 };
 
 // Shapes and dtypes must be equal. `values` has the placeholders, for outputs of which several are

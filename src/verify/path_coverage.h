@@ -28,14 +28,14 @@ class PathCoverage final : public vgpu::Observer {
   // A way that was taken here and not in `known`: the first of each source line.
   struct Way {
     std::string function;  // as PTX names it
-    SourceLocation where;  // of the CUDA source, or of the PTX
+    SourceLocation where;  // a place in the CUDA source, or in the PTX
     bool operator==(const Way&) const = default;
   };
   std::vector<Way> Beyond(const PathCoverage& known) const;
 
  private:
   struct Steps {
-    std::vector<uint8_t> taken;  // by place in the function: kRan, kTrue, kFalse
+    std::vector<uint8_t> taken;  // at each place of the function: kRan, kTrue, kFalse
     std::map<size_t, SourceLocation> places;
   };
   // Instructions of warps: a second or two. Ways that were not taken by then are rare ones.

@@ -321,7 +321,8 @@ Result<StageResult> NumbersStage(Verification& verification) {
   for (size_t i = 0; i < verification.configurations.size(); ++i) {
     KS_TRY(TracedShape * traced, verification.Prepare(i, stage));
     const auto draws = static_cast<uint64_t>(i == 0 ? verification.options.draws : 1);
-    // Of a large shape an order that nobody knows is enough, and sooner there than PyTorch's draw.
+    // For a large shape an order that nobody knows is enough, and it is there sooner than PyTorch's
+    // draw.
     const bool timing = i > 0 && traced->request.configuration.group == "timing";
     const std::string inputs = timing && traced->evaluated_here ? "redrawn" : "task";
     for (uint64_t draw = 0; draw < draws; ++draw) {

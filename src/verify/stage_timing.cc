@@ -313,7 +313,7 @@ class TimingJudge {
   const Plan& plan_;
   Part part_;
   StageResult& stage_;
-  double instructions_ = 0;  // of lanes, if all blocks ran
+  double instructions_ = 0;  // instructions of lanes, if all blocks ran
 };
 
 std::string Describe(const std::vector<PathCoverage::Way>& ways) {

@@ -17,11 +17,11 @@ namespace kernelsmith {
 // all that is needed to make them again.
 struct Counterexample {
   std::string configuration;
-  nlohmann::json values;        // of the configuration, as the task store takes them
-  std::string inputs = "task";  // which recipe of inputs.h
+  nlohmann::json values;        // values of the configuration, as the task store takes them
+  std::string inputs = "task";  // the name of a recipe of inputs.h
   uint64_t seed = 0;
   std::string output;          // output.0
-  std::vector<int64_t> index;  // of the worst element
+  std::vector<int64_t> index;  // the index of the worst element
   double expected = 0;
   double got = 0;
   double scales = 0;  // the error in units of what rounding explains (tolerance.h)
@@ -43,7 +43,7 @@ struct Finding {
   SourceLocation where = {};  // in the candidate; file empty: not known
   std::optional<Counterexample> counterexample = {};
   Weight weight = Weight::kDecides;
-  std::string stage = {};  // that found it
+  std::string stage = {};  // the stage that found it
 };
 
 // One output that was compared with the oracle.
@@ -82,11 +82,11 @@ struct Proof {
   std::vector<NumbersChecked> numbers;
   std::vector<std::string> outside_domain;  // structured inputs on which PyTorch is not finite
   AlgebraProof algebra;
-  std::vector<std::string> checkers;    // that watched a run and found nothing
+  std::vector<std::string> checkers;    // checkers that watched a run and found nothing
   std::vector<std::string> depends_on;  // inputs whose change showed as it must
   std::optional<bool> deterministic;    // bit for bit under other schedules
   double spread = 0;                    // largest difference between such runs
-  std::vector<std::string> precision;   // of the kernels' arithmetic: float32, tf32 mma ...
+  std::vector<std::string> precision;   // the kernels' kinds of arithmetic: float32, tf32 mma ...
 };
 
 struct Verdict {
@@ -97,7 +97,7 @@ struct Verdict {
   std::string dtype;
   std::string candidate;
   std::string call;            // how the candidate is called, with the quick shape's sizes
-  std::string candidate_hash;  // of its text: a replay says if it has changed since
+  std::string candidate_hash;  // a hash of its text: a replay says if it has changed since
   std::vector<Finding> findings;
   std::vector<StageReport> stages;
   Proof proof;

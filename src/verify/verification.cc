@@ -186,7 +186,7 @@ double Verification::AllowedEpsilon() const {
 
 namespace {
 
-// Of all tensors of a judged shape, which is run some dozen times.
+// The most bytes of all tensors of a judged shape, which is run some dozen times.
 constexpr int64_t kMostElements = 1 << 20;
 
 int64_t Elements(const TaskGraph& graph) {

@@ -32,7 +32,7 @@ struct TracedShape {
   bool evaluated_here = false;
   std::shared_ptr<const TracedCall> call;  // it has a plan
   uint64_t work = 0;                       // work.h
-  std::vector<double> usual_rms;           // of the results and mutated arguments, on `seen`
+  std::vector<double> usual_rms;           // the RMS of results and mutated arguments on `seen`
   // Arguments whose packed form may stay from an earlier call: weights, by position.
   std::vector<bool> kept;
 
@@ -52,7 +52,7 @@ struct Case {
 struct Objection {
   VerdictKind kind = VerdictKind::kVerified;
   Finding finding;
-  bool gross = false;  // of a wrong value: more than rounding could make
+  bool gross = false;  // a wrong value is further off than rounding could make it
 };
 
 struct CaseOutcome {
@@ -143,7 +143,7 @@ class Verification {
   // Whichever of the two MakeCase needs for these inputs.
   uint64_t CaseSecret(const TracedShape& traced, const std::string& inputs, SeedStream stream,
                       uint64_t index = 0) const;
-  double AllowedEpsilon() const;  // by --precision; 0: the dtype's own
+  double AllowedEpsilon() const;  // what --precision allows; 0: the dtype's own
   std::vector<InputTensor> Inputs(const TracedShape& traced) const;
 };
 

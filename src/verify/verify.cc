@@ -70,7 +70,7 @@ const char* OutcomeOf(VerdictKind kind) {
   return kind == VerdictKind::kVerified ? "passed" : Name(kind);
 }
 
-// Of this process and the children it has waited for, so far.
+// The processor time of this process and of the children it has waited for, so far.
 double ProcessorSeconds() {
   double seconds = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {

@@ -41,7 +41,7 @@ struct VerifyOptions {
   // (unless that is 0): callers that keep the upper half from one verification to the next have
   // those in the cache, and PyTorch need not start.
   uint64_t seed = 0;
-  int draws = 2;              // of the task's own inputs, at the first configuration
+  int draws = 2;              // data sets of the task's own inputs, at the first configuration
   size_t configurations = 6;  // at most; the quick ones first, then hidden ones
   int64_t work = 20'000'000;  // larger configurations are reduced to this many operations
   // The same for one of those that are meant for timing, which is judged beside the others: large
@@ -49,7 +49,7 @@ struct VerifyOptions {
   int64_t timing_work = 4'000'000;
   // Operations of the task (work.h) that structured inputs may cost in all: about two seconds.
   uint64_t structured_budget = 400'000'000;
-  double rtol = 1e-3;  // of the allclose that is shown beside our own comparison
+  double rtol = 1e-3;  // the tolerance of the allclose that is shown beside our own comparison
   double atol = 1e-3;
   bool algebra = true;
   bool checkers = true;
