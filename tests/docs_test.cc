@@ -183,7 +183,7 @@ std::vector<std::vector<std::string>> TableBelow(const std::string& text,
 TEST(Docs, EveryChangeTouchesAtMostFourFiles) {
   const auto rows =
       TableBelow(Read(fs::path(KS_SOURCE_DIR) / "docs/architecture.md"), "Where to make a change");
-  EXPECT_EQ(rows.size(), 12u);
+  EXPECT_GE(rows.size(), 12u);
   for (const auto& row : rows) {
     ASSERT_EQ(row.size(), 2u);
     const auto files = std::count(row[1].begin(), row[1].end(), '`') / 2;
