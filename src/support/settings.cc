@@ -46,6 +46,7 @@ const char* SetText(T& text, const std::string& value) {
 
 constexpr const char* kEngines = "auto, jit or interpreter";
 constexpr uint64_t kMostThreads = 1 << 16;
+constexpr uint64_t kMostMebibytes = uint64_t{1} << 40;
 constexpr uint64_t kMostSeconds = 1'000'000'000;
 
 constexpr const char* kEverything = "all programs";  // these, and kernelsmith-tracer
@@ -136,6 +137,9 @@ constexpr Setting kSettings[] = {
     {"KERNELSMITH_CACHE", "a folder", "`kernelsmith` in XDG_CACHE_HOME", kProgram,
      "Compiled candidates, exported tasks and other things that can be made again.",
      [](S& s, V& v) { return SetText(s.folders.cache, v); }},
+    {"KERNELSMITH_CACHE_MIB", kNumber, "2048", kProgram,
+     "How large the cache may grow, in MiB: then what was not used for longest goes. 0: no limit.",
+     [](S& s, V& v) { return SetNumber(s.folders.cache_mib, v, kMostMebibytes); }},
     {"XDG_CACHE_HOME", "a folder", "`~/.cache`", kProgram, "Caches of all programs.",
      [](S& s, V& v) { return SetText(s.folders.xdg_cache, v); }},
     {"XDG_DATA_HOME", "an absolute folder", "`~/.local/share`", kProgram,

@@ -68,6 +68,7 @@ struct FolderSettings {
   std::filesystem::path xdg_cache;  // XDG_CACHE_HOME
   std::filesystem::path xdg_data;   // XDG_DATA_HOME
   std::filesystem::path cache;      // KERNELSMITH_CACHE
+  uint64_t cache_mib = 2048;        // KERNELSMITH_CACHE_MIB: how large it may grow; 0: no limit
   std::filesystem::path data;       // KERNELSMITH_HOME: holds python/, tasks/ and prompts/
   std::filesystem::path headers;    // KERNELSMITH_HEADERS: our light torch headers
   std::filesystem::path libraries;  // KERNELSMITH_LIB_DIR: holds our libcudart.so.13
