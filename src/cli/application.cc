@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/session_cache.h"
 #include "cli/version.h"
 
 namespace kernelsmith {
@@ -175,6 +176,7 @@ int RunApplication(const std::vector<std::string>& arguments, Session& session) 
   }
   ApplyOptions(session);
   const Result<ExitCode> result = session.action();
+  LeaveCache(session);
   if (!result.ok()) {
     PrintError(session, result.error());
     return ExitCodeOf(result.error().kind());

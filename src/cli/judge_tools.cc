@@ -1,8 +1,11 @@
 #include "cli/judge_tools.h"
 
+#include "cli/session_cache.h"
+
 namespace kernelsmith {
 
 CandidateCompiler MakeCompiler(Session& session) {
+  PrepareCache(session);
   return {session.files, session.processes, session.tools, session.settings.folders};
 }
 

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/session_cache.h"
 #include "cli/task_options.h"
 #include "cli/task_store.h"
 #include "propose/llm_proposer.h"
@@ -109,6 +110,7 @@ class Watcher {
                    << std::flush;
     }
     Show(candidate.verdict + ": " + candidate.reason);
+    KeepCacheSmall(session_);  // a run may go on for days
   }
   void End() { progress_->End(); }
 

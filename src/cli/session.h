@@ -34,6 +34,10 @@ struct Session {
   Settings settings = {};
   Status settings_problems = {};  // values in the environment that make no sense
 
+  // See session_cache.h.
+  bool cache_is_prepared = false;
+  std::filesystem::path own_cache;  // in place of a cache that can't be written
+
   // Of commands that run programs: which they are, and what the command line has for the one it
   // names.
   std::map<std::string, ProgramForm> program_commands;

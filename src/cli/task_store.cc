@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "cli/session_cache.h"
 #include "support/rng.h"
 
 namespace kernelsmith {
@@ -16,6 +17,7 @@ constexpr std::chrono::hours kSecretAge{24};
 
 // 32 random bits, never 0, the same for a day as far as the disk allows.
 uint64_t DailySecret(Session& session) {
+  PrepareCache(session);
   const fs::path cache = session.settings.folders.Cache();
   const fs::path file = cache / "draw_secret";
   std::error_code error;
@@ -56,6 +58,7 @@ fs::path DataFolder(const Session& session) {
 }
 
 TaskStoreOptions DefaultTaskStoreOptions(Session& session, bool needs_torch) {
+  PrepareCache(session);
   TaskStoreOptions options;
   if (needs_torch) {
     if (const std::optional<Tool> python = session.tools.PythonWithTorch()) {

@@ -26,6 +26,10 @@ struct Build {
   CandidateStyle style = CandidateStyle::kTorch;
 };
 
+// Says that this process uses an entry of `cache`, the folder of candidates (support/cache.h).
+void UseCached(const CompileOptions& options, const std::filesystem::path& cache,
+               const std::filesystem::path& entry);
+
 // One run of nvcc makes both, so that names of kernels agree whatever the source does.
 Result<std::vector<Diagnostic>> BuildByNvcc(const Build& build);
 

@@ -79,10 +79,12 @@ std::optional<fs::path> PrecompiledHeaders(const Build& build, const Tool& clang
   for (const std::string& argument : arguments) everything += "\n" + argument;
   const fs::path target =
       build.cache / fmt::format("torch-{}.pch", Sha256(everything).substr(0, 16));
+  UseCached(build.options, build.cache, target);
   if (build.files.Exists(target)) return target;
   // The header is among the inputs that clang looks at again, so it stays.
   const fs::path header = fs::path(target).replace_extension(".h");
   const fs::path made = build.cache / fmt::format("new-{}-{:x}.pch", ::getpid(), RandomSeed());
+  UseCached(build.options, build.cache, made);
   if (!build.files.Write(header, "#include <torch/extension.h>\n").ok()) return std::nullopt;
   ProcessRequest request{.argv = arguments, .timeout = build.options.timeout};
   for (const std::string& more :

@@ -12,6 +12,7 @@
 #include "compile/device_names.h"
 #include "compile/source_style.h"
 #include "compile/visible_library.h"
+#include "support/cache.h"
 #include "support/hash.h"
 #include "support/rng.h"
 #include "vgpu/math/libdevice.h"
@@ -70,7 +71,10 @@ std::string SourceToCompile(const std::string& name, const std::string& text,
 // A folder that is removed unless it was moved to its place.
 class ScratchFolder {
  public:
-  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {}
+  ScratchFolder(const CompileOptions& options, const fs::path& cache)
+      : path_(cache / fmt::format("new-{}-{:x}", ::getpid(), RandomSeed())) {
+    UseCached(options, cache, path_);
+  }
   ~ScratchFolder() {
     std::error_code error;
     fs::remove_all(path_, error);
@@ -96,6 +100,14 @@ std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::p
 }
 
 }  // namespace
+
+void UseCached(const CompileOptions& options, const fs::path& cache, const fs::path& entry) {
+  // A folder that the options name is the caller's, and nobody else's.
+  if (!options.cache.empty()) return;
+  const fs::path folder = cache.parent_path();
+  // A cache that can't be written can still be read.
+  static_cast<void>(Cache(folder).Use(entry.lexically_relative(folder)));
+}
 
 Result<Tool> CandidateCompiler::Nvcc() {
   const std::lock_guard lock(mutex_);
@@ -137,12 +149,14 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     candidate.duration = std::chrono::steady_clock::now() - start;
     return candidate;
   };
+  UseCached(options, cache,
+            folder);  // before it is looked for, so that nobody removes it from now on
   if (std::optional<CompiledCandidate> cached = ReadCached(files_, folder)) {
     return finish(*std::move(cached));
   }
 
   KS_TRY(const Tool nvcc, Nvcc());
-  const ScratchFolder scratch(cache / fmt::format("new-{}-{:x}", ::getpid(), RandomSeed()));
+  const ScratchFolder scratch(options, cache);
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
   const std::string name = source.string();
   KS_RETURN_IF_ERROR(
@@ -229,13 +243,17 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   if (files_.Exists(target)) return files_.Read(target);
   KS_TRY(const Tool nvcc, Nvcc());
   KS_TRY(const SourceStyle style, StyleOf(candidate.text, candidate.source.string()));
-  const ScratchFolder scratch(FindCache(folders_, options) /
-                              fmt::format("new-{}-{:x}", ::getpid(), RandomSeed()));
+  const ScratchFolder scratch(options, FindCache(folders_, options));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
   const std::string name = candidate.source.string();
   KS_RETURN_IF_ERROR(
       files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, candidate.text, style)));
-  KS_TRY(const fs::path library, VisibleLibrary(nvcc, FindCache(folders_, options)));
+  const fs::path cache = FindCache(folders_, options);
+  KS_TRY(fs::path library, VisibleLibrary(nvcc, cache));
+  UseCached(options, cache, library);
+  if (!files_.Exists(library)) {  // it was removed while we said so
+    KS_TRY(library, VisibleLibrary(nvcc, cache));
+  }
   const Build build{.processes = processes_,
                     .files = files_,
                     .options = options,

@@ -5,6 +5,7 @@
 #include <set>
 #include <system_error>
 
+#include "support/cache.h"
 #include "support/hash.h"
 #include "support/json.h"
 #include "tasks/signature.h"
@@ -292,6 +293,11 @@ Result<TaskStore::Answer> TaskStore::Ask(const Task& task, json body) {
   key["torch"] = options_.torch_version;
   key["bridge"] = bridge;
   const fs::path folder = options_.cache / "tasks" / Sha256(key.dump()).substr(0, 32);
+  // Before it is looked for, so that nobody removes it from now on. A cache that can't be written
+  // can still be read.
+  if (!options_.cache.empty()) {
+    static_cast<void>(Cache(options_.cache).Use(fs::path("tasks") / folder.filename()));
+  }
   if (std::optional<Answer> known = Lookup(folder)) {
     ++cached_;
     return *std::move(known);
