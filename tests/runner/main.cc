@@ -26,8 +26,12 @@ struct Options {
   fs::path cache;                   // nvcc's results, and the caches of kernelsmith
   std::string nvcc = "nvcc";
   std::string python = "python3";
+  int time_factor = 1;  // for the time limits of tests, where everything is slower
   bool rebase = false;
 };
+
+// How large the tests' cache of kernelsmith may grow: all that one run of them uses twice fits.
+constexpr char kCacheMebibytes[] = "1024";
 
 // What nvcc gets for every program: our runtime is a shared library, and runs PTX. A program that
 // names its -gencode gets that one instead.
@@ -90,6 +94,7 @@ class Runner {
     std::string out;
     std::string err;
     int exit_code = 0;
+    const int limit = test.timeout_seconds * options_.time_factor;
     for (size_t i = 0; i < test.runs.size(); ++i) {
       const std::string command = Substitute(test.runs[i], values);
       KS_TRY(const ProcessResult result,
@@ -97,14 +102,15 @@ class Runner {
                              // What is printed must not depend on the caller's terminal or cache.
                              .env = {{"NO_COLOR", "1"},
                                      {"LC_ALL", "C.UTF-8"},
-                                     {"XDG_CACHE_HOME", options_.cache.string()}},
+                                     {"XDG_CACHE_HOME", options_.cache.string()},
+                                     {"KERNELSMITH_CACHE_MIB", kCacheMebibytes}},
                              .directory = scratch,
-                             .timeout = std::chrono::seconds(test.timeout_seconds)}));
+                             .timeout = std::chrono::seconds(limit)}));
       out += result.out;
       err += result.err;
       exit_code = result.exit_code;
       if (result.timed_out) {
-        return fmt::format("  '{}' took more than {} s\n{}", command, test.timeout_seconds, err);
+        return fmt::format("  '{}' took more than {} s\n{}", command, limit, err);
       }
       if (i + 1 < test.runs.size() && exit_code != 0) {
         return fmt::format("  '{}' gave exit code {}\n{}{}", command, exit_code, out, err);
@@ -236,6 +242,7 @@ int Main(int argc, char** argv) {
   app.add_option("--cache", options.cache, "Where nvcc's results and caches of kernelsmith go");
   app.add_option("--nvcc", options.nvcc, "The compiler (%nvcc)");
   app.add_option("--python", options.python, "A python with torch (%python)");
+  app.add_option("--time-factor", options.time_factor, "Multiplies the time limits of tests");
   app.add_flag("--rebase", options.rebase, "Write what is printed now as the new expectation");
   app.add_option("tests", arguments, "Files and folders")->required();
   CLI11_PARSE(app, argc, argv);
