@@ -173,99 +173,132 @@ Result<ExitCode> RunOne(Session& session, const Options& options) {
 }
 
 // Every task of a collection in every direction: one line each, and the totals.
-Result<ExitCode> RunSuite(Session& session, const Options& options) {
-  Command command(session, options);
-  KS_RETURN_IF_ERROR(command.Start());
-  KS_TRY(const std::vector<fs::path> paths, command.store().List(options.from));
-  const fs::path folder = options.out.empty() ? session.settings.folders.Cache() / "translations"
-                                              : fs::path(options.out);
-  KS_RETURN_IF_ERROR(session.files.MakeDirectories(folder));
+class SuiteRun {
+ public:
+  SuiteRun(Session& session, const Options& options)
+      : session_(session), options_(options), command_(session, options) {}
+
+  Result<ExitCode> Run() {
+    KS_RETURN_IF_ERROR(command_.Start());
+    KS_TRY(const std::vector<fs::path> paths, command_.store().List(options_.from));
+    folder_ = options_.out.empty() ? session_.settings.folders.Cache() / "translations"
+                                   : fs::path(options_.out);
+    for (const fs::path& path : paths) {
+      if (!IsChosen(path.stem().string())) continue;
+      const Result<Task> task = command_.store().Load(path.string());
+      if (task.ok()) {
+        KS_RETURN_IF_ERROR(TranslateTask(*task));
+      } else {
+        Report({.task = path.stem().string(), .verdict = "error", .why = task.error().message()});
+      }
+    }
+    PrintTotals();
+    const bool all = counts_[0].done == counts_[0].all && counts_[1].done == counts_[1].all;
+    return all ? kExitOk : kExitInconclusive;
+  }
+
+ private:
+  struct Row {
+    std::string task;
+    std::string direction;  // empty: there is no task
+    std::string verdict;
+    std::string why;
+    double seconds = 0;
+  };
   struct Count {
     int done = 0, all = 0;  // done: verified, or only translated where that was asked
-  } counts[2];
-  nlohmann::json rows = nlohmann::json::array();
-  for (const fs::path& path : paths) {
-    const std::string stem = path.stem().string();
-    if (!options.only.empty() &&
-        std::none_of(options.only.begin(), options.only.end(), [&](const std::string& part) {
-          return stem.find(part) != std::string::npos;
-        })) {
-      continue;
-    }
-    const Result<Task> task = command.store().Load(path.string());
-    if (!task.ok()) {
-      session.out << fmt::format("{:<28} {:<9} {}\n", stem, "", "error: " + task.error().message());
-      continue;
-    }
-    const fs::path own = folder / task->name;
-    KS_RETURN_IF_ERROR(session.files.MakeDirectories(own));
+  };
+
+  bool IsChosen(const std::string& name) const {
+    return options_.only.empty() ||
+           std::any_of(options_.only.begin(), options_.only.end(), [&](const std::string& part) {
+             return name.find(part) != std::string::npos;
+           });
+  }
+
+  Status TranslateTask(const Task& task) {
+    const fs::path own = folder_ / task.name;
+    KS_RETURN_IF_ERROR(session_.files.MakeDirectories(own));
     std::optional<codegen::Model> models[2];
-    for (const TaskDirection direction : task->directions) {
-      if (!options.direction.Covers(direction)) continue;
-      if (task->Configurations(direction).empty()) continue;
-      Count& count = counts[direction == TaskDirection::kBackward];
-      ++count.all;
-      const fs::path file = own / fmt::format("{}.cu", Name(direction));
-      const auto started = session.clock.Now();
-      Result<Command::Translated> result = command.Translate(*task, direction, file);
-      const double seconds = std::chrono::duration<double>(session.clock.Now() - started).count();
-      std::string verdict, why;
-      if (!result.ok()) {
-        verdict = result.error().kind() == ErrorKind::kUnsupported ? "unsupported" : "error";
-        why = result.error().message();
-      } else if (!result->verdict) {
-        verdict = "not verified";
-        ++count.done;
-      } else {
-        verdict = Name(result->verdict->kind);
-        why = FirstFinding(*result->verdict);
-        if (result->verdict->kind == VerdictKind::kVerified) {
-          ++count.done;
-          if (options.quick) verdict = "passed";
-        }
-      }
-      if (result.ok()) {
-        models[direction == TaskDirection::kBackward] = std::move(result->model);
-      }
-      rows.push_back({{"task", task->name},
-                      {"direction", Name(direction)},
-                      {"verdict", verdict},
-                      {"why", why},
-                      {"seconds", seconds}});
-      if (!session.json) {
-        session.out << fmt::format("{:<28} {:<9} {:<13} {:5.1f} s  {}\n", task->name,
-                                   Name(direction), verdict, seconds, why)
-                    << std::flush;
-      }
+    for (const TaskDirection direction : task.directions) {
+      if (!options_.direction.Covers(direction)) continue;
+      if (task.Configurations(direction).empty()) continue;
+      models[direction == TaskDirection::kBackward] = TranslateOne(task, direction, own);
     }
-    if (models[0] || models[1]) {
-      KS_RETURN_IF_ERROR(session.files.Write(own / "module.py",
-                                             PythonModule(*task, models[0] ? &*models[0] : nullptr,
-                                                          models[1] ? &*models[1] : nullptr)));
+    if (!models[0] && !models[1]) return {};
+    return session_.files.Write(
+        own / "module.py",
+        PythonModule(task, models[0] ? &*models[0] : nullptr, models[1] ? &*models[1] : nullptr));
+  }
+
+  std::optional<codegen::Model> TranslateOne(const Task& task, TaskDirection direction,
+                                             const fs::path& folder) {
+    const auto started = session_.clock.Now();
+    Result<Command::Translated> result =
+        command_.Translate(task, direction, folder / fmt::format("{}.cu", Name(direction)));
+    Row row{.task = task.name, .direction = Name(direction)};
+    row.seconds = std::chrono::duration<double>(session_.clock.Now() - started).count();
+    bool done = false;
+    if (!result.ok()) {
+      row.verdict = result.error().kind() == ErrorKind::kUnsupported ? "unsupported" : "error";
+      row.why = result.error().message();
+    } else if (!result->verdict) {
+      row.verdict = "not verified";
+      done = true;
+    } else {
+      done = result->verdict->kind == VerdictKind::kVerified;
+      row.verdict = done && options_.quick ? "passed" : Name(result->verdict->kind);
+      row.why = FirstFinding(*result->verdict);
     }
+    Count& count = counts_[direction == TaskDirection::kBackward];
+    ++count.all;
+    count.done += done ? 1 : 0;
+    Report(row);
+    if (!result.ok()) return std::nullopt;
+    return std::move(result->model);
   }
-  if (session.json) {
-    const char* key = options.no_verify ? "translated" : "verified";
-    session.PrintJson({{"tasks", rows},
-                       {"quick", options.quick},
-                       {"forward", {{key, counts[0].done}, {"all", counts[0].all}}},
-                       {"backward", {{key, counts[1].done}, {"all", counts[1].all}}}});
-  } else {
-    session.out << fmt::format("{}: forward {} of {}, backward {} of {}\n",
-                               options.no_verify ? "translated, not verified"
-                               : options.quick   ? "passed the quick checks"
-                                                 : "verified",
-                               counts[0].done, counts[0].all, counts[1].done, counts[1].all);
+
+  void Report(const Row& row) {
+    rows_.push_back({{"task", row.task},
+                     {"direction", row.direction},
+                     {"verdict", row.verdict},
+                     {"why", row.why},
+                     {"seconds", row.seconds}});
+    if (session_.json) return;
+    session_.out << fmt::format("{:<28} {:<9} {:<13} {:5.1f} s  {}\n", row.task, row.direction,
+                                row.verdict, row.seconds, row.why)
+                 << std::flush;
   }
-  const bool all = counts[0].done == counts[0].all && counts[1].done == counts[1].all;
-  return all ? kExitOk : kExitInconclusive;
-}
+
+  void PrintTotals() {
+    if (session_.json) {
+      const char* key = options_.no_verify ? "translated" : "verified";
+      session_.PrintJson({{"tasks", rows_},
+                          {"quick", options_.quick},
+                          {"forward", {{key, counts_[0].done}, {"all", counts_[0].all}}},
+                          {"backward", {{key, counts_[1].done}, {"all", counts_[1].all}}}});
+      return;
+    }
+    session_.out << fmt::format("{}: forward {} of {}, backward {} of {}\n",
+                                options_.no_verify ? "translated, not verified"
+                                : options_.quick   ? "passed the quick checks"
+                                                   : "verified",
+                                counts_[0].done, counts_[0].all, counts_[1].done, counts_[1].all);
+  }
+
+  Session& session_;
+  const Options& options_;
+  Command command_;
+  fs::path folder_;
+  Count counts_[2];
+  nlohmann::json rows_ = nlohmann::json::array();
+};
 
 Result<ExitCode> RunTranslate(Session& session, const Options& options) {
   if (options.suite && !options.by_model.flags.model.empty()) {
     return InvalidInput("--model does not go with --suite: it translates one task");
   }
-  if (options.suite) return RunSuite(session, options);
+  if (options.suite) return SuiteRun(session, options).Run();
   if (options.task.empty()) return InvalidInput("translate needs a task, or --suite");
   if (options.quick) return InvalidInput("--quick is for --suite; a single file is verified");
   if (!options.by_model.flags.model.empty()) {
