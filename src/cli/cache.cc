@@ -82,8 +82,9 @@ Result<ExitCode> ShowCache(Session& session) {
   }
   session.out << fmt::format("{}\n", EscapeForTerminal(cache.folder().string()));
   for (const KindTotal& each : totals) {
-    session.out << fmt::format("  {:<13} {:>6} entries {:>11}  {}\n", each.kind->name, each.entries,
-                               SizeText(each.bytes), each.kind->what);
+    session.out << fmt::format("  {:<13} {:>6} {:<7} {:>11}  {}\n", each.kind->name, each.entries,
+                               each.entries == 1 ? "entry" : "entries", SizeText(each.bytes),
+                               each.kind->what);
   }
   session.out << fmt::format("{} without results; the limit is {} (KERNELSMITH_CACHE_MIB)\n",
                              SizeText(all.bytes), limit == 0 ? "none" : SizeText(limit));
