@@ -158,6 +158,7 @@ TEST(CodegenTest, OperatorsHaveARuleWhereTheTableSaysSo) {
 TEST(CodegenTest, UnknownOperatorsAreNamed) {
   Graph graph = *Linear(4, 8, 16);
   graph.nodes.back().op = "aten.nobody_knows.default";
+  graph.nodes.back().aten = FindOperator(graph.nodes.back().op);
   Family family = *Family::Make({std::make_shared<const Graph>(graph)}, {}, {}, {"x", "w", "b"});
   const auto program = Lower(family, {.results = {"output.0"}});
   ASSERT_FALSE(program.ok());
