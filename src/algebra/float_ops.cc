@@ -74,174 +74,218 @@ void ShadowObserver::Float(const Instruction& in, const Row& row, uint32_t mask)
   for (int half = 0; half < row.halves; ++half) FloatHalf(in, row, half, mask);
 }
 
-void ShadowObserver::FloatHalf(const Instruction& in, const Row& row, int half, uint32_t mask) {
-  const CellKind kind = row.kind;
+// The lanes of an operation on floats: what goes in, and what comes out.
+struct ShadowObserver::FloatLanes {
+  // The arrays stay as they are: filling kilobytes with zeros would cost more than an addition.
+  FloatLanes(const Instruction& in, CellKind kind, uint32_t mask)
+      : kind(kind),
+        mask(mask),
+        binary(in.b.exists()),
+        ternary(in.c.exists()),
+        simple(!in.sat && !in.relu && NarrowScale(kind) == 0) {}
+
   Lanes x, y, z;
-  Fetch(row.a, row.constant[0], kind, half, mask, &x);
-  const bool binary = in.b.exists();
-  const bool ternary = in.c.exists();
-  if (binary) Fetch(row.b, row.constant[1], kind, half, mask, &y);
-  if (ternary) Fetch(row.c, row.constant[2], kind, half, mask, &z);
-  const bool simple = !in.sat && !in.relu && NarrowScale(kind) == 0;
-  const uint32_t tainted = warp_->tainted & mask;
+  CellKind kind;
+  uint32_t mask;
+  bool binary;
+  bool ternary;
+  bool simple;  // nothing is done to a result
   std::array<Cell, vgpu::kWarpSize> r;
-  const auto each = [&](auto compute) {
+
+  template <typename Compute>
+  void Each(Compute compute) {
     ForLanes(mask, [&](int i) { r[static_cast<size_t>(i)] = compute(i); });
-  };
-  const auto finish = [&](Cell cell, double value) {
-    if (simple) {
-      cell.set_kind(kind);
-      return cell;
-    }
-    return Finish(in, cell, value, kind);
-  };
-  const auto function = [&](Symbolic (*f)(const Symbolic&), float scale) {
-    each([&](int i) {
+  }
+  Cell Done(const ShadowObserver& observer, const Instruction& in, Cell cell, double value) const {
+    if (!simple) return observer.Finish(in, cell, value, kind);
+    cell.set_kind(kind);
+    return cell;
+  }
+  // A function of one argument; `scale` is the relative error of its approximation.
+  void Apply(const ShadowObserver& observer, const Instruction& in, Symbolic (*f)(const Symbolic&),
+             float scale) {
+    Each([&](int i) {
       const Symbolic result = f(ToSymbolic(x.at(i), x.v[i]));
       Cell cell = FromSymbolic(result, kind);
       if (in.approx) cell.m += scale * static_cast<float>(std::fabs(result.v));
-      return finish(cell, result.v);
+      return Done(observer, in, cell, result.v);
     });
-  };
+  }
+};
+
+// Sums, products and quotients. False: it is none.
+bool ShadowObserver::FloatArithmetic(const Instruction& in, FloatLanes& lanes) const {
   switch (in.op) {
     case Op::kAdd:
-      each([&](int i) {
-        Cell sum = AddParts(algebra_, x.at(i), y.at(i));
-        sum.m = x.at(i).m + y.at(i).m;
-        return finish(sum, x.v[i] + y.v[i]);
+      lanes.Each([&](int i) {
+        Cell sum = AddParts(algebra_, lanes.x.at(i), lanes.y.at(i));
+        sum.m = lanes.x.at(i).m + lanes.y.at(i).m;
+        return lanes.Done(*this, in, sum, lanes.x.v[i] + lanes.y.v[i]);
       });
-      break;
+      return true;
     case Op::kSub:
-      each([&](int i) {
-        Cell sum = AddParts(algebra_, x.at(i), NegParts(algebra_, y.at(i)));
-        sum.m = x.at(i).m + y.at(i).m;
-        return finish(sum, x.v[i] - y.v[i]);
+      lanes.Each([&](int i) {
+        Cell sum = AddParts(algebra_, lanes.x.at(i), NegParts(algebra_, lanes.y.at(i)));
+        sum.m = lanes.x.at(i).m + lanes.y.at(i).m;
+        return lanes.Done(*this, in, sum, lanes.x.v[i] - lanes.y.v[i]);
       });
-      break;
+      return true;
     case Op::kMul:
-      each([&](int i) {
-        Cell product = MulParts(algebra_, x.at(i), y.at(i));
-        product.m = static_cast<float>(std::fabs(x.v[i])) * y.at(i).m +
-                    static_cast<float>(std::fabs(y.v[i])) * x.at(i).m;
-        return finish(product, x.v[i] * y.v[i]);
+      lanes.Each([&](int i) {
+        Cell product = MulParts(algebra_, lanes.x.at(i), lanes.y.at(i));
+        product.m = static_cast<float>(std::fabs(lanes.x.v[i])) * lanes.y.at(i).m +
+                    static_cast<float>(std::fabs(lanes.y.v[i])) * lanes.x.at(i).m;
+        return lanes.Done(*this, in, product, lanes.x.v[i] * lanes.y.v[i]);
       });
-      break;
+      return true;
     case Op::kFma:
-      each([&](int i) {
-        Cell sum = AddParts(algebra_, MulParts(algebra_, x.at(i), y.at(i)), z.at(i));
-        sum.m = static_cast<float>(std::fabs(x.v[i])) * y.at(i).m +
-                static_cast<float>(std::fabs(y.v[i])) * x.at(i).m + z.at(i).m;
-        return finish(sum, x.v[i] * y.v[i] + z.v[i]);
+      lanes.Each([&](int i) {
+        Cell sum =
+            AddParts(algebra_, MulParts(algebra_, lanes.x.at(i), lanes.y.at(i)), lanes.z.at(i));
+        sum.m = static_cast<float>(std::fabs(lanes.x.v[i])) * lanes.y.at(i).m +
+                static_cast<float>(std::fabs(lanes.y.v[i])) * lanes.x.at(i).m + lanes.z.at(i).m;
+        return lanes.Done(*this, in, sum, lanes.x.v[i] * lanes.y.v[i] + lanes.z.v[i]);
       });
-      break;
+      return true;
     case Op::kDiv:
-      each([&](int i) {
-        const double quotient = x.v[i] / y.v[i];
-        Cell cell = MulParts(algebra_, x.at(i), InverseCell(algebra_, y.at(i), y.v[i], kind));
-        cell.m =
-            static_cast<float>((x.at(i).m + std::fabs(quotient) * y.at(i).m) / std::fabs(y.v[i]));
-        return finish(cell, quotient);
+      lanes.Each([&](int i) {
+        const double quotient = lanes.x.v[i] / lanes.y.v[i];
+        Cell cell = MulParts(algebra_, lanes.x.at(i),
+                             InverseCell(algebra_, lanes.y.at(i), lanes.y.v[i], lanes.kind));
+        cell.m = static_cast<float>((lanes.x.at(i).m + std::fabs(quotient) * lanes.y.at(i).m) /
+                                    std::fabs(lanes.y.v[i]));
+        return lanes.Done(*this, in, cell, quotient);
       });
-      break;
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Signs, and choices by size. False: it is none.
+bool ShadowObserver::FloatChoice(const Instruction& in, FloatLanes& lanes) {
+  switch (in.op) {
     case Op::kNeg:
-      each([&](int i) {
-        Cell cell = NegParts(algebra_, x.at(i));
-        cell.m = x.at(i).m;
-        return finish(cell, -x.v[i]);
+      lanes.Each([&](int i) {
+        Cell cell = NegParts(algebra_, lanes.x.at(i));
+        cell.m = lanes.x.at(i).m;
+        return lanes.Done(*this, in, cell, -lanes.x.v[i]);
       });
-      break;
+      return true;
     case Op::kAbs:
-      each([&](int i) {
+      lanes.Each([&](int i) {
         bool near_tie = false;
-        const Cell zero = ToCell(algebra_.Rational(0), 0, kind);
-        const bool negative = Less(x.at(i), x.v[i], zero, 0, &near_tie);
-        Cell cell = negative ? NegParts(algebra_, x.at(i)) : x.at(i);
-        cell.m = x.at(i).m;
+        const Cell zero = ToCell(algebra_.Rational(0), 0, lanes.kind);
+        const bool negative = Less(lanes.x.at(i), lanes.x.v[i], zero, 0, &near_tie);
+        Cell cell = negative ? NegParts(algebra_, lanes.x.at(i)) : lanes.x.at(i);
+        cell.m = lanes.x.at(i).m;
         if (near_tie) cell.flags |= kNearTie;
-        return finish(cell, std::fabs(x.v[i]));
+        return lanes.Done(*this, in, cell, std::fabs(lanes.x.v[i]));
       });
-      break;
+      return true;
     case Op::kCopysign:  // the sign of the first, the size of the second
-      each([&](int i) {
+      lanes.Each([&](int i) {
         bool near_tie = false, other = false;
-        const Cell zero = ToCell(algebra_.Rational(0), 0, kind);
-        const bool negative = Less(y.at(i), y.v[i], zero, 0, &near_tie);
-        const bool wanted = std::signbit(x.v[i]);
-        (void)Less(x.at(i), x.v[i], zero, 0, &other);
-        Cell cell = negative != wanted ? NegParts(algebra_, y.at(i)) : y.at(i);
-        cell.m = y.at(i).m;
+        const Cell zero = ToCell(algebra_.Rational(0), 0, lanes.kind);
+        const bool negative = Less(lanes.y.at(i), lanes.y.v[i], zero, 0, &near_tie);
+        const bool wanted = std::signbit(lanes.x.v[i]);
+        (void)Less(lanes.x.at(i), lanes.x.v[i], zero, 0, &other);
+        Cell cell = negative != wanted ? NegParts(algebra_, lanes.y.at(i)) : lanes.y.at(i);
+        cell.m = lanes.y.at(i).m;
         if (near_tie || other) cell.flags |= kNearTie;
-        return finish(cell, y.v[i]);
+        return lanes.Done(*this, in, cell, lanes.y.v[i]);
       });
-      break;
+      return true;
     case Op::kMin:
     case Op::kMax:
     case Op::kMin3:
     case Op::kMax3: {
       const bool max = in.op == Op::kMax || in.op == Op::kMax3;
-      each([&](int i) {
-        if (in.xorsign) return BitTrick(in, x.at(i), &y.at(i), kind);
-        Cell cell = Choose(max, x.at(i), x.v[i], y.at(i), y.v[i]);
-        double value = max ? std::fmax(x.v[i], y.v[i]) : std::fmin(x.v[i], y.v[i]);
-        if (ternary) {
-          cell = Choose(max, cell, value, z.at(i), z.v[i]);
-          value = max ? std::fmax(value, z.v[i]) : std::fmin(value, z.v[i]);
+      lanes.Each([&](int i) {
+        if (in.xorsign) return BitTrick(in, lanes.x.at(i), &lanes.y.at(i), lanes.kind);
+        Cell cell = Choose(max, lanes.x.at(i), lanes.x.v[i], lanes.y.at(i), lanes.y.v[i]);
+        double value =
+            max ? std::fmax(lanes.x.v[i], lanes.y.v[i]) : std::fmin(lanes.x.v[i], lanes.y.v[i]);
+        if (lanes.ternary) {
+          cell = Choose(max, cell, value, lanes.z.at(i), lanes.z.v[i]);
+          value = max ? std::fmax(value, lanes.z.v[i]) : std::fmin(value, lanes.z.v[i]);
         }
         // A choice is not rounded.
-        cell.set_kind(kind);
+        cell.set_kind(lanes.kind);
         return cell;
       });
-      break;
+      return true;
     }
-    case Op::kRcp:
-      each([&](int i) {
-        Cell cell = InverseCell(algebra_, x.at(i), x.v[i], kind);
-        if (in.approx) cell.m += kApproxScale * static_cast<float>(std::fabs(1 / x.v[i]));
-        return finish(cell, 1 / x.v[i]);
-      });
-      break;
-    case Op::kSqrt:
-      function(&Sqrt, kApproxScale);
-      break;
-    case Op::kRsqrt:
-      function(&Rsqrt, kApproxScale);
-      break;
-    case Op::kSin:
-      function(&Sin, kApproxScale);
-      break;
-    case Op::kCos:
-      function(&Cos, kApproxScale);
-      break;
-    case Op::kLg2:
-      function(&Log2, kApproxScale);
-      break;
-    case Op::kEx2:
-      function(&Exp2, kApproxScale);
-      break;
-    case Op::kTanh:
-      function(&Tanh, kTanhApproxScale);
-      break;
     default:
-      each([&](int i) { return BitTrick(in, x.at(i), binary ? &y.at(i) : nullptr, kind); });
-      break;
+      return false;
   }
-  if (tainted != 0) ForLanes(tainted, [&](int i) { r[static_cast<size_t>(i)].flags |= kNearTie; });
-  if (row.halves == 2 && half == 0) {
-    // The upper half of a source may lie in the result's register: it must survive the lower one.
-    const int32_t slot = row.d.slot;
-    file_->present[static_cast<size_t>(slot)] |= mask;
-    Cell* cells = file_->slot(slot);
-    ForLanes(mask, [&](int i) { cells[i] = r[static_cast<size_t>(i)]; });
-    return;
+}
+
+// Functions of one argument. False: it is none.
+bool ShadowObserver::FloatFunction(const Instruction& in, FloatLanes& lanes) const {
+  switch (in.op) {
+    case Op::kRcp:
+      lanes.Each([&](int i) {
+        Cell cell = InverseCell(algebra_, lanes.x.at(i), lanes.x.v[i], lanes.kind);
+        if (in.approx) cell.m += kApproxScale * static_cast<float>(std::fabs(1 / lanes.x.v[i]));
+        return lanes.Done(*this, in, cell, 1 / lanes.x.v[i]);
+      });
+      return true;
+    case Op::kSqrt:
+      lanes.Apply(*this, in, &Sqrt, kApproxScale);
+      return true;
+    case Op::kRsqrt:
+      lanes.Apply(*this, in, &Rsqrt, kApproxScale);
+      return true;
+    case Op::kSin:
+      lanes.Apply(*this, in, &Sin, kApproxScale);
+      return true;
+    case Op::kCos:
+      lanes.Apply(*this, in, &Cos, kApproxScale);
+      return true;
+    case Op::kLg2:
+      lanes.Apply(*this, in, &Log2, kApproxScale);
+      return true;
+    case Op::kEx2:
+      lanes.Apply(*this, in, &Exp2, kApproxScale);
+      return true;
+    case Op::kTanh:
+      lanes.Apply(*this, in, &Tanh, kTanhApproxScale);
+      return true;
+    default:
+      return false;
   }
+}
+
+void ShadowObserver::FloatHalf(const Instruction& in, const Row& row, int half, uint32_t mask) {
+  FloatLanes lanes(in, row.kind, mask);
+  Fetch(row.a, row.constant[0], row.kind, half, mask, &lanes.x);
+  if (lanes.binary) Fetch(row.b, row.constant[1], row.kind, half, mask, &lanes.y);
+  if (lanes.ternary) Fetch(row.c, row.constant[2], row.kind, half, mask, &lanes.z);
+  const uint32_t tainted = warp_->tainted & mask;
+  if (!FloatArithmetic(in, lanes) && !FloatChoice(in, lanes) && !FloatFunction(in, lanes)) {
+    lanes.Each([&](int i) {
+      return BitTrick(in, lanes.x.at(i), lanes.binary ? &lanes.y.at(i) : nullptr, row.kind);
+    });
+  }
+  if (tainted != 0) {
+    ForLanes(tainted, [&](int i) { lanes.r[static_cast<size_t>(i)].flags |= kNearTie; });
+  }
+  StoreHalf(row, half, lanes);
+}
+
+void ShadowObserver::StoreHalf(const Row& row, int half, const FloatLanes& lanes) {
+  Cell* cells = nullptr;
   if (row.halves == 2) {
-    file_->present[static_cast<size_t>(row.d.slot + 1)] |= mask;
-    Cell* cells = file_->slot(row.d.slot + 1);
-    ForLanes(mask, [&](int i) { cells[i] = r[static_cast<size_t>(i)]; });
-    return;
+    // Only this half: the other one of a source may lie in the result's register, and the lower
+    // half is stored before the upper one is computed.
+    const int32_t slot = row.d.slot + half;
+    file_->present[static_cast<size_t>(slot)] |= lanes.mask;
+    cells = file_->slot(slot);
+  } else {
+    cells = Result(row.d, row.kind, 0, lanes.mask);
   }
-  Cell* cells = Result(row.d, kind, 0, mask);
-  ForLanes(mask, [&](int i) { cells[i] = r[static_cast<size_t>(i)]; });
+  ForLanes(lanes.mask, [&](int i) { cells[i] = lanes.r[static_cast<size_t>(i)]; });
 }
 
 void ShadowObserver::Compare(const Instruction& in, const Row& row, uint32_t mask) {

@@ -129,7 +129,12 @@ class ShadowObserver final : public vgpu::Observer {
 
   // float_ops.cc
   void Float(const vgpu::Instruction& in, const Row& row, uint32_t mask);
+  struct FloatLanes;
   void FloatHalf(const vgpu::Instruction& in, const Row& row, int half, uint32_t mask);
+  bool FloatArithmetic(const vgpu::Instruction& in, FloatLanes& lanes) const;
+  bool FloatChoice(const vgpu::Instruction& in, FloatLanes& lanes);
+  bool FloatFunction(const vgpu::Instruction& in, FloatLanes& lanes) const;
+  void StoreHalf(const Row& row, int half, const FloatLanes& lanes);
   void Compare(const vgpu::Instruction& in, const Row& row, uint32_t mask);
   void Convert(const vgpu::Instruction& in, const Row& row, uint32_t mask);
   void ConvertPacked(const vgpu::Instruction& in, const Row& row, uint32_t mask);
