@@ -1,5 +1,6 @@
 // The same for a candidate: verify, plan, sanitize, profile and estimate.
 // RUN: (%kernelsmith verify gelu %s; %kernelsmith plan gelu %s; %kernelsmith sanitize gelu %s; %kernelsmith profile gelu %s --group quick; %kernelsmith estimate gelu %s --group quick) > %t 2>&1; grep -o "kernels: Gelu.*\|kernel Gelu<[^>]*>\|launch Gelu<[^>]*>\|^Gelu<[^>]*>\|anonymous\|_Z[A-Za-z0-9_]*" %t | sort -u
+// TIMEOUT: 500
 // OUT:
 // | Gelu<4, (Form)1>
 // | kernel Gelu<4, (Form)1>

@@ -1,10 +1,10 @@
 // Kernels have the names that their launches use, in everything that people read: the message of a
 // fault, the reports of sanitize and profile. Names as the linker has them stand in JSON beside those.
 // NVCC: -lineinfo
-// RUN: for command in run sanitize "profile --kernel Scale<4," "sanitize --json"; do %kernelsmith $command %x; done > %t 2>&1; grep -o "kernel Scale<[^>]*>\|^Scale<[^>]*>\|\"kernel_name\": .*\|\"kernel\": .*\|anonymous" %t | sort -u
+// RUN: for command in run sanitize "profile --kernel Scale<4," "sanitize --json"; do %kernelsmith $command %x; done > %t 2>&1; grep -o "kernel Scale<[^>]*>\|^Scale<[^>]*>\|\"kernel_name\": \"[^\"]*\"\|\"kernel\": \"[^\"]*\"\|anonymous" %t | sort -u
 // OUT:
-// |   "kernel": "_ZN{{.*}}5ScaleILi4E{{.*}}",
-// |   "kernel_name": "Scale<4, (Mode)1>",
+// | "kernel": "_ZN{{.*}}5ScaleILi4E{{.*}}"
+// | "kernel_name": "Scale<4, (Mode)1>"
 // | Scale<4, (Mode)1>
 // | kernel Scale<4, (Mode)1>
 #include <cuda_runtime.h>
