@@ -110,6 +110,10 @@ const BulkInfo* ReductionOf(const Function& function, const Instruction& in) {
   return info.reduces ? &info : nullptr;
 }
 
+// A load, store or atomic by which threads may meet. Mbarriers and bulk copies are strong as well,
+// but what they order is within the block.
+bool IsStrongAccess(const Instruction& in) { return in.is_volatile && IsLaneAccess(in.op); }
+
 // May what the instruction leaves in memory, or what it reads there, depend on when it is done?
 bool OrderShows(const Function& function, const Instruction& in) {
   if (IsAtomic(in.op)) {
@@ -121,7 +125,7 @@ bool OrderShows(const Function& function, const Instruction& in) {
   if (const BulkInfo* info = ReductionOf(function, in)) {
     return info->type == ptx::Type::kNone || !Commutes(info->reduce, info->type);
   }
-  return in.is_volatile;
+  return IsStrongAccess(in);
 }
 
 // One function's part of the analysis.
@@ -139,8 +143,11 @@ void Analyse(const Kernel& kernel, uint32_t number, BlockInteraction* result) {
     // Functions may be called in a loop.
     const bool in_loop = loops_to <= i || &function != kernel.entry;
     if (in.waits && in_loop && !result->blocks_wait) result->blocks_wait = Decides(function, in);
-    if (in.is_volatile || ReductionOf(function, in) != nullptr) result->blocks_share_memory = true;
-    if (in.op == Op::kFence) result->has_fences = true;
+    if (IsStrongAccess(in) || ReductionOf(function, in) != nullptr) {
+      result->blocks_share_memory = true;
+    }
+    // What is strong hands on what was written before it, as fences do.
+    if (in.op == Op::kFence || in.is_volatile) result->has_fences = true;
     if (in.waits) result->order_of_blocks_shows = true;
     if (!OrderShows(function, in)) continue;
     result->order_of_blocks_shows = true;

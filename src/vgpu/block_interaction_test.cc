@@ -84,6 +84,13 @@ TEST(BlockInteraction, ReductionsOfCopiesAreLikeAtomics) {
   EXPECT_TRUE(reduce("u32").blocks_share_memory);
 }
 
+TEST(BlockInteraction, BarriersInSharedMemoryAreTheBlocksOwn) {
+  const BlockInteraction blocks =
+      Of(KernelOf("mbarrier.init.shared.b64 [s], 64;\nmbarrier.arrive.shared.b64 %d1, [s];"));
+  ExpectIndependent(blocks);
+  EXPECT_TRUE(blocks.has_fences);
+}
+
 TEST(BlockInteraction, ALoopAroundAFlagWaits) {
   const BlockInteraction blocks =
       Of(KernelOf("again: ld.volatile.global.u32 %r1, [%d0];\nsetp.eq.u32 %p0, %r1, 0;\n"
