@@ -102,10 +102,12 @@ Result<std::shared_ptr<const TracedCall>> Candidate::Trace(const CandidateCall& 
   std::shared_ptr<const TracedCall>& known = traced_[call.Identity()];
   if (known != nullptr) {
     ++counter_->repeated;
+    counter_->spared_ns += known->duration.count();
     return known;
   }
   KS_TRY(TraceOutcome outcome, form_->Trace(*compiled_, call));
   ++counter_->traced;
+  counter_->traced_ns += outcome.duration.count();
   known = std::make_shared<TracedCall>(Understand(std::move(outcome), call.HasBlankTensors()));
   return known;
 }

@@ -64,6 +64,9 @@ struct CandidateCounter {
   std::atomic<int> compiled = 0;  // candidates that compilers were asked about
   std::atomic<int> traced = 0;    // calls whose host code ran
   std::atomic<int> repeated = 0;  // calls that were asked for again, and did not run again
+  // How long the host code's runs took, and how long those took that need not be made again.
+  std::atomic<int64_t> traced_ns = 0;
+  std::atomic<int64_t> spared_ns = 0;
 };
 
 // Safe to use from several threads, after Compile().

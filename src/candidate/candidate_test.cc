@@ -52,6 +52,7 @@ HostFinding Found(FindingKind kind, std::string message = "why") {
 TEST(Candidate, IsCompiledOnceAndTracedOnceForEachCall) {
   FakeForm::Script script;
   script.outcome.plan = Plan{};
+  script.outcome.duration = std::chrono::nanoseconds(10);
   CandidateCounter counter;
   Candidate candidate(std::make_unique<FakeForm>(script), &counter);
   ASSERT_TRUE(candidate.Compile().ok());
@@ -78,6 +79,8 @@ TEST(Candidate, IsCompiledOnceAndTracedOnceForEachCall) {
   EXPECT_EQ(counter.compiled, 1);
   EXPECT_EQ(counter.traced, 5);
   EXPECT_EQ(counter.repeated, 1);
+  EXPECT_EQ(counter.traced_ns, 50);
+  EXPECT_EQ(counter.spared_ns, 10);
 }
 
 TEST(Candidate, KnowsAnErrorOfItsOwnFromOneOfTheMachine) {

@@ -232,6 +232,12 @@ void Print(Session& session, const OptimizeOptions& options, const OptimizeTarge
                      verdicts, report.seconds,
                      60 * static_cast<double>(report.candidates) / std::max(report.seconds, 1e-9),
                      EndedBy(report.ended_by));
+  out << fmt::format(
+      "host code: {} calls of {} candidates traced once each ({:.1f} s); {} more were answered "
+      "from "
+      "memory ({:.1f} s)\n",
+      result.work.traced, result.work.candidates, result.work.traced_seconds, result.work.repeated,
+      result.work.spared_seconds);
   out << fmt::format("{}\n", written.best.string());
   if (!written.module.empty()) out << fmt::format("{}\n", written.module.string());
   out << fmt::format("{}\n", written.report.string());

@@ -225,8 +225,11 @@ Result<OptimizeResult> Optimization::Conclude(EvolutionReport report) {
   }
   result.report = std::move(report);
   const CandidateCounter& counter = pool_.counter();
-  result.work = {
-      .candidates = counter.compiled, .traced = counter.traced, .repeated = counter.repeated};
+  result.work = {.candidates = counter.compiled,
+                 .traced = counter.traced,
+                 .repeated = counter.repeated,
+                 .traced_seconds = static_cast<double>(counter.traced_ns) * 1e-9,
+                 .spared_seconds = static_cast<double>(counter.spared_ns) * 1e-9};
   return result;
 }
 
@@ -278,7 +281,9 @@ json ToJson(const OptimizeResult& result, const OptimizeTarget& target) {
       {"tracing",
        {{"candidates", result.work.candidates},
         {"calls_traced", result.work.traced},
-        {"calls_repeated", result.work.repeated}}},
+        {"calls_repeated", result.work.repeated},
+        {"traced_seconds", result.work.traced_seconds},
+        {"spared_seconds", result.work.spared_seconds}}},
       {"lineage", std::move(lineage)},
       {"withdrawn", result.withdrawn}};
   document["confirmed"] =

@@ -51,6 +51,8 @@ struct OptimizeResult {
     int candidates = 0;  // that were compiled
     int traced = 0;      // calls whose host code ran
     int repeated = 0;    // calls that were asked for again
+    double traced_seconds = 0;
+    double spared_seconds = 0;  // what tracing the repeated ones again would have taken
   } work;
   // Candidates that were faster but did not stand this test, with why.
   std::vector<std::string> withdrawn;
