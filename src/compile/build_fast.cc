@@ -77,8 +77,7 @@ std::optional<fs::path> PrecompiledHeaders(const Build& build, const Tool& clang
                            "\n" + HeaderTimes(build.headers);
   const std::vector<std::string> arguments = ClangArguments(build, clang);
   for (const std::string& argument : arguments) everything += "\n" + argument;
-  const fs::path target =
-      build.cache / fmt::format("torch-{}.pch", Sha256(everything).substr(0, 16));
+  fs::path target = build.cache / fmt::format("torch-{}.pch", Sha256(everything).substr(0, 16));
   UseCached(build.options, build.cache, target);
   if (build.files.Exists(target)) return target;
   // The header is among the inputs that clang looks at again, so it stays.

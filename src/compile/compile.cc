@@ -36,7 +36,7 @@ fs::path FindHeaders(const FileSystem& files, const FolderSettings& folders,
                      const CompileOptions& options) {
   if (!options.headers.empty()) return options.headers;
   if (!folders.headers.empty()) return folders.headers;
-  const fs::path installed = ExecutableFolder().parent_path() / "share" / "kernelsmith" / "include";
+  fs::path installed = ExecutableFolder().parent_path() / "share" / "kernelsmith" / "include";
   if (files.Exists(installed / "torch" / "extension.h")) return installed;
   return KS_LIGHT_HEADERS;
 }

@@ -387,6 +387,7 @@ TEST_F(RuntimeTest, HostFunctionsRunInOrder) {
   static std::vector<int>* order = new std::vector<int>;
   order->clear();
   static int* values = nullptr;
+  int hundred = 100;  // outlives the callback: the device is synchronised
   ASSERT_EQ(cudaMallocManaged(reinterpret_cast<void**>(&values), 4, cudaMemAttachGlobal),
             cudaSuccess);
   EXPECT_EQ(cudaLaunchHostFunc(
@@ -399,7 +400,7 @@ TEST_F(RuntimeTest, HostFunctionsRunInOrder) {
           [](cudaStream_t, cudaError_t status, void* data) {
             order->push_back(values[0] + (status == cudaSuccess ? *static_cast<int*>(data) : 0));
           },
-          new int(100), 0),
+          &hundred, 0),
       cudaSuccess);
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   EXPECT_EQ(*order, (std::vector{0, 103}));

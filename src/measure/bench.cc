@@ -67,7 +67,7 @@ std::vector<TaskConfiguration> TimedConfigurations(const Task& task, TaskDirecti
   return timed.empty() ? all : timed;
 }
 
-Result<BenchResult> BenchCandidate(const Task& task, std::shared_ptr<Candidate> candidate,
+Result<BenchResult> BenchCandidate(const Task& task, const std::shared_ptr<Candidate>& candidate,
                                    const BenchOptions& options, const BenchTools& tools) {
   const Clock::Duration began = tools.verify.clock.Now();
   BenchResult result{.task = task.name,

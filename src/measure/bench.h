@@ -58,7 +58,7 @@ struct BenchTools {
 };
 
 // An error means that the question could not be asked.
-Result<BenchResult> BenchCandidate(const Task& task, std::shared_ptr<Candidate> candidate,
+Result<BenchResult> BenchCandidate(const Task& task, const std::shared_ptr<Candidate>& candidate,
                                    const BenchOptions& options, const BenchTools& tools);
 
 // The configurations that are timed: those of the group timing, or all if it has none.
