@@ -4,6 +4,7 @@
 
 #include "cudart/api.h"
 #include "cudart/launch.h"
+#include "cudart/recorder.h"
 
 using namespace kernelsmith::cudart;
 using kernelsmith::GpuModel;
@@ -22,8 +23,8 @@ cudaError_t CallOnKernel(const void* function, const Body& body) {
   });
 }
 
-cudaError_t SetAttribute(Runtime& runtime, Kernel& kernel, const vgpu::EntryInfo& info,
-                         cudaFuncAttribute attribute, int value) {
+cudaError_t TrySetAttribute(Runtime& runtime, Kernel& kernel, const vgpu::EntryInfo& info,
+                            cudaFuncAttribute attribute, int value) {
   switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize:
       if (value < 0 || int64_t{value} + info.static_shared_bytes >
@@ -54,6 +55,15 @@ cudaError_t SetAttribute(Runtime& runtime, Kernel& kernel, const vgpu::EntryInfo
     default:
       return cudaErrorInvalidValue;
   }
+}
+
+cudaError_t SetAttribute(Runtime& runtime, Kernel& kernel, const vgpu::EntryInfo& info,
+                         cudaFuncAttribute attribute, int value) {
+  const cudaError_t error = TrySetAttribute(runtime, kernel, info, attribute, value);
+  if (error == cudaSuccess && runtime.recorder() != nullptr) {
+    runtime.recorder()->OnAttribute(kernel);
+  }
+  return error;
 }
 
 }  // namespace

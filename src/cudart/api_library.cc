@@ -28,7 +28,7 @@ cudaError_t CallOnLibrary(cudaLibrary_t handle, const Body& body) {
 cudaError_t LoadLibrary(Runtime& runtime, cudaLibrary_t* handle, std::string image,
                         std::string name) {
   DeviceModule* library = runtime.registry().AddLibrary(std::move(image), std::move(name));
-  const cudaError_t error = library->Load(runtime.gpu(), runtime.model());
+  const cudaError_t error = library->Load(runtime.gpu(), runtime.model(), runtime.recorder());
   if (error != cudaSuccess) {
     runtime.registry().Remove(library);
     return error;

@@ -62,7 +62,9 @@ char __cudaInitModule(void** handle) {
   if (runtime.Initialise() != cudaSuccess) return 0;
   DeviceModule* module = ModuleOf(handle);
   if (!runtime.registry().Contains(module)) return 0;
-  return SetLast(module->Load(runtime.gpu(), runtime.model())) == cudaSuccess ? 1 : 0;
+  return SetLast(module->Load(runtime.gpu(), runtime.model(), runtime.recorder())) == cudaSuccess
+             ? 1
+             : 0;
 }
 
 unsigned int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,

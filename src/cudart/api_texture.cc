@@ -135,9 +135,16 @@ cudaError_t Publish(Runtime& runtime, const Texture& texture, const char* call,
                     unsigned long long* handle) {
   const uint64_t address = runtime.Allocate(sizeof texture, AllocationKind::kDevice, call);
   if (address == 0) return cudaErrorMemoryAllocation;
-  std::memcpy(runtime.memory().HostAlias(address, sizeof texture), &texture, sizeof texture);
   *handle = address;
-  return cudaSuccess;
+  if (runtime.recorder() == nullptr) {
+    std::memcpy(runtime.memory().HostAlias(address, sizeof texture), &texture, sizeof texture);
+    return cudaSuccess;
+  }
+  const CopyWork work{.dst = reinterpret_cast<void*>(address),
+                      .src = &texture,
+                      .width = sizeof texture,
+                      .kind = cudaMemcpyHostToDevice};
+  return SubmitCopy(runtime, nullptr, work, Completion::kComplete);
 }
 
 template <typename Map>

@@ -171,7 +171,8 @@ cudaError_t FindSymbol(Runtime& runtime, const void* symbol, size_t count, size_
                        void** address) {
   const auto found = runtime.registry().FindVariable(symbol);
   if (!found) return cudaErrorInvalidSymbol;
-  if (const cudaError_t error = found->module->Load(runtime.gpu(), runtime.model());
+  if (const cudaError_t error =
+          found->module->Load(runtime.gpu(), runtime.model(), runtime.recorder());
       error != cudaSuccess) {
     return error;
   }

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "cudart/recorder.h"
+
 namespace kernelsmith::cudart {
 namespace {
 
@@ -62,7 +64,7 @@ cudaError_t FindLoadedKernel(Runtime& runtime, const void* function, Kernel** ke
   *kernel = function == nullptr ? nullptr : runtime.registry().FindKernel(function);
   if (*kernel == nullptr) return cudaErrorInvalidDeviceFunction;
   DeviceModule* module = (*kernel)->module;
-  if (const cudaError_t error = module->Load(runtime.gpu(), runtime.model());
+  if (const cudaError_t error = module->Load(runtime.gpu(), runtime.model(), runtime.recorder());
       error != cudaSuccess) {
     return error;
   }
@@ -103,7 +105,10 @@ cudaError_t TryKernelWork(Runtime& runtime, const void* function, const LaunchSh
       return cudaErrorCooperativeLaunchTooLarge;
     }
   }
-  if (const auto prepared = kernel->module->loaded()->Prepare(kernel->name); !prepared.ok()) {
+  if (runtime.recorder() != nullptr && !runtime.recorder()->prepares_kernels()) {
+    // Whoever runs it does that.
+  } else if (const auto prepared = kernel->module->loaded()->Prepare(kernel->name);
+             !prepared.ok()) {
     const cudaError_t code = prepared.error().kind() == ErrorKind::kUnsupported
                                  ? cudaErrorNotSupported
                                  : cudaErrorInvalidPtx;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "cudart/work.h"
 
@@ -18,6 +19,12 @@ class Recorder {
   // The host is about to wait for the device, or to ask whether it is done: afterwards all work
   // recorded so far must have had its effect on memory that the host can see.
   virtual void OnSynchronise() = 0;
+  // Device code was read; `ptx` is its text.
+  virtual void OnModule(const std::string& /*ptx*/) {}
+  // The program set an attribute of the kernel that decides whether launches are valid.
+  virtual void OnAttribute(const Kernel& /*kernel*/) {}
+  // Kernels are lowered when they are launched, so that what can't run is an error at once.
+  virtual bool prepares_kernels() const { return true; }
 };
 
 }  // namespace kernelsmith::cudart

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cudart/messages.h"
+#include "cudart/recorder.h"
 #include "ptx/ptx.h"
 
 namespace kernelsmith::cudart {
@@ -44,7 +45,7 @@ void DeviceModule::AddVariable(const void* /*host_variable*/, RegisteredVariable
 }
 
 Result<std::vector<std::shared_ptr<const ptx::Module>>> DeviceModule::ReadModules(
-    const GpuModel& model) {
+    const GpuModel& model, Recorder* recorder) {
   std::vector<Bytes> images;
   if (!owned_image_.empty()) {
     images.push_back(
@@ -65,6 +66,7 @@ Result<std::vector<std::shared_ptr<const ptx::Module>>> DeviceModule::ReadModule
       continue;
     }
     KS_TRY(const std::string text, EntryText(**chosen));
+    if (recorder != nullptr) recorder->OnModule(text);
     KS_TRY(ptx::Module module, ptx::Parse(text, TextName(**chosen, name_)));
     modules.push_back(std::make_shared<const ptx::Module>(std::move(module)));
   }
@@ -81,11 +83,11 @@ cudaError_t DeviceModule::Fail(cudaError_t code, const std::string& message) {
   return code;
 }
 
-cudaError_t DeviceModule::Load(vgpu::VirtualGpu& gpu, const GpuModel& model) {
+cudaError_t DeviceModule::Load(vgpu::VirtualGpu& gpu, const GpuModel& model, Recorder* recorder) {
   const std::lock_guard lock(mutex_);
   if (tried_) return load_error_;
   tried_ = true;
-  Result<std::vector<std::shared_ptr<const ptx::Module>>> modules = ReadModules(model);
+  Result<std::vector<std::shared_ptr<const ptx::Module>>> modules = ReadModules(model, recorder);
   if (!modules.ok()) {
     const Error& error = modules.error();
     const bool of_ptx = !error.diagnostics().front().where.file.empty();

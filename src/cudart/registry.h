@@ -20,6 +20,7 @@
 namespace kernelsmith::cudart {
 
 class DeviceModule;
+class Recorder;
 
 // A kernel as the API sees it: cudaKernel_t, cudaFunction_t and the host stub's address all lead to
 // one of these. Lives as long as its module.
@@ -53,7 +54,8 @@ class DeviceModule {
 
   // Loads once; every later call gives the same answer. An error is printed once, to stderr:
   // without that, all a program would tell is "no kernel image is available".
-  cudaError_t Load(vgpu::VirtualGpu& gpu, const GpuModel& model);
+  // A recorder is told what was read.
+  cudaError_t Load(vgpu::VirtualGpu& gpu, const GpuModel& model, Recorder* recorder = nullptr);
   vgpu::LoadedModule* loaded() { return loaded_.get(); }
   // The next Load starts afresh; nothing of it may be running.
   void Unload();
@@ -68,7 +70,8 @@ class DeviceModule {
 
  private:
   friend class Registry;
-  Result<std::vector<std::shared_ptr<const ptx::Module>>> ReadModules(const GpuModel& model);
+  Result<std::vector<std::shared_ptr<const ptx::Module>>> ReadModules(const GpuModel& model,
+                                                                      Recorder* recorder);
   cudaError_t Fail(cudaError_t code, const std::string& message);
   void ConnectManagedVariables();
 

@@ -65,6 +65,10 @@ const Settings& Runtime::settings() {
   return settings_;
 }
 
+void Runtime::SetSettings(const Settings& settings) {
+  std::call_once(settings_once_, [&] { settings_ = settings; });
+}
+
 cudaError_t Runtime::SetUp() {
   const RuntimeSettings& own = settings().runtime;
   if (!settings_problems_.ok()) {

@@ -176,8 +176,11 @@ class Runtime {
   // From now on work goes to `recorder` (recorder.h) instead of the GPU. Before the first call
   // only.
   void SetRecorder(Recorder* recorder) { recorder_ = recorder; }
+  Recorder* recorder() { return recorder_; }
   // The environment is read when this is first asked for: programs may change it in main().
   const Settings& settings();
+  // In place of the environment; before anybody asks.
+  void SetSettings(const Settings& settings);
   // Options of the GPU's memory; they may be set before the first call only.
   void SetMemoryOptions(const vgpu::DeviceMemory::Options& options) { memory_options_ = options; }
 

@@ -165,8 +165,7 @@ std::optional<PlanBuffer::Kind> BufferKind(const std::string& name) {
   return std::nullopt;
 }
 
-// What the tracer itself may say. The candidate runs in its process and may write lines, too: no
-// word of it can be another stage's finding.
+// What the tracer may say: no word of it can be another stage's finding.
 FindingKind HostKind(const std::string& word) {
   const FindingKind kind = FindingKindOf(word).value_or(FindingKind::kUnsupported);
   switch (kind) {
@@ -176,6 +175,8 @@ FindingKind HostKind(const std::string& word) {
     case FindingKind::kLaunchError:
     case FindingKind::kFailedLaunch:
     case FindingKind::kWrongResult:
+    case FindingKind::kForged:
+    case FindingKind::kExit:
       return kind;
     default:
       return FindingKind::kUnsupported;

@@ -1,5 +1,5 @@
-// What the tracer's child sends: one trace with the addresses of its own process. The child is
-// hostile; nothing here is taken without a check.
+// What the tracer (broker/main.cc) writes: one trace, with the addresses of its child. What is in
+// it comes from a hostile process; nothing is taken without a check.
 #pragma once
 
 #include <cstdint>

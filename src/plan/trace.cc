@@ -143,8 +143,9 @@ std::string MakeRequest(const CompiledCandidate& candidate,
                        {"memory", options.memory_bytes},
                        {"device_memory", options.device_memory_bytes},
                        {"direct", options.direct && number == 0},
-                       // A distance that no difference of two mappings is likely to have.
-                       {"shift", number == 0 ? 0 : 0x51b5000}};
+                       {"ptx", std::filesystem::absolute(candidate.ptx_path).string()},
+                       // The second child differs in all that is no argument.
+                       {"disguise", number != 0}};
   const std::string text = header.dump();
   std::string request;
   const auto length = static_cast<uint64_t>(text.size());
@@ -178,7 +179,7 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
   };
   std::string_view text = result.out;
   const bool died = result.timed_out || result.signal != 0 || result.exit_code != 0;
-  // A child that was killed may have been writing; all lines before count.
+  // One that was killed may have been writing; all lines before count.
   if (died) text = text.substr(0, text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1);
   Result<RawTrace> trace = ParseRawTrace(text, options.limits);
   if (trace.ok()) {
@@ -196,18 +197,11 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
         fmt::format("the host code took longer than {} s", options.timeout.count() / 1000.0));
     return child;
   }
-  // The first line is written before the candidate is loaded.
-  if (died && text.empty()) {
-    add(FindingKind::kUnsupported, "the tracer failed before the candidate ran");
-    return child;
-  }
-  if (result.signal == SIGSYS) {
-    // With its signals blocked (system() does that) the refusal can't be told by the child itself.
-    add(FindingKind::kForbidden, "a system call that the sandbox refuses");
-    return child;
-  }
-  if (result.signal != 0) {
-    add(FindingKind::kCrash, fmt::format("the host code crashed: {}", ::strsignal(result.signal)));
+  if (died) {
+    // The tracer is ours: that it fails says nothing about the candidate.
+    add(FindingKind::kUnsupported,
+        fmt::format("the tracer failed: {}",
+                    result.signal != 0 ? ::strsignal(result.signal) : result.err.substr(0, 400)));
     return child;
   }
   if (!trace.ok()) {
@@ -215,11 +209,7 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
     return child;
   }
   if (!trace->complete) {
-    if (child.findings.empty() ||
-        std::all_of(child.findings.begin(), child.findings.end(),
-                    [](const HostFinding& f) { return f.kind == FindingKind::kForbidden; })) {
-      add(FindingKind::kExit, "the host code left the process before it returned");
-    }
+    if (child.findings.empty()) add(FindingKind::kUnsupported, "the tracer gave no reason");
     return child;
   }
   if (result.truncated) add(FindingKind::kOutput, "the host code printed too much");

@@ -41,24 +41,29 @@ Status DeviceMemory::Map() {
     return InternalError(fmt::format("cannot create device memory: {}", strerror(errno)));
   }
   constexpr uint64_t kSmallest = uint64_t{1} << 30;
-  for (uint64_t size = AlignUp(std::max(options_.reserve, kSmallest), kPage); size >= kSmallest;
-       size /= 2) {
+  const bool fixed = options_.base != 0;
+  const int flags = MAP_SHARED | MAP_NORESERVE | (fixed ? MAP_FIXED_NOREPLACE : 0);
+  const uint64_t wanted = AlignUp(std::max(options_.reserve, kSmallest), kPage);
+  for (uint64_t size = wanted; size >= (fixed ? wanted : kSmallest); size /= 2) {
     if (ftruncate(memory_fd_, static_cast<off_t>(size)) != 0) continue;
-    void* visible = mmap(nullptr, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, memory_fd_, 0);
+    void* visible = reinterpret_cast<void*>(options_.base);
+    mapped_ = !options_.elsewhere;
+    if (mapped_) visible = mmap(visible, size, PROT_NONE, flags, memory_fd_, 0);
     if (visible == MAP_FAILED) continue;
     void* alias =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_fd_, 0);
     if (alias == MAP_FAILED) {
-      munmap(visible, size);
+      if (mapped_) munmap(visible, size);
       continue;
     }
     // Core dumps and forks need not look at hundreds of gigabytes of nothing.
-    madvise(visible, size, MADV_DONTDUMP);
+    if (mapped_) madvise(visible, size, MADV_DONTDUMP);
     madvise(alias, size, MADV_DONTDUMP);
     base_ = reinterpret_cast<uint64_t>(visible);
     alias_ = static_cast<std::byte*>(alias);
     reserved_ = size;
-    free_pages_[base_ + kWindows] = reserved_ - kWindows;
+    const uint64_t first = std::max(kWindows, AlignUp(options_.placed, kPage));
+    if (first < reserved_) free_pages_[base_ + first] = reserved_ - first;
     return {};
   }
   return Error(ErrorKind::kTimeout, "cannot reserve address space for device memory");
@@ -66,7 +71,7 @@ Status DeviceMemory::Map() {
 
 DeviceMemory::~DeviceMemory() {
   if (alias_ != nullptr) {
-    munmap(reinterpret_cast<void*>(base_), reserved_);
+    if (mapped_) munmap(reinterpret_cast<void*>(base_), reserved_);
     munmap(alias_, reserved_);
   }
   if (memory_fd_ >= 0) close(memory_fd_);
@@ -94,6 +99,7 @@ Result<uint64_t> DeviceMemory::TakePages(uint64_t bytes, uint64_t alignment) {
       if (start + bytes < end) free_pages_[start + bytes] = end - (start + bytes);
       return start;
     }
+    if (options_.quarantine_bytes == kNeverAgain) break;
     ReleaseQuarantine(0);
   }
   return OutOfMemory("device address space is used up");
@@ -142,25 +148,79 @@ Result<uint64_t> DeviceMemory::Allocate(uint64_t size, AllocationKind kind, std:
     return OutOfMemory(
         fmt::format("{} bytes asked for, {} of {} in use", size, used_, options_.capacity));
   }
-  const uint64_t pages = PagesFor(size);
-  KS_TRY(const uint64_t address, TakePages(pages, alignment));
-  if (HostMayTouch(kind) && size > 0 &&
+  const auto place = variable.empty() ? places_.end() : places_.find(variable);
+  uint64_t address = 0;
+  if (place != places_.end()) {
+    address = place->second;
+    places_.erase(place);
+    KS_RETURN_IF_ERROR(CheckPlace(address, size));
+    if (address % alignment != 0) return InvalidInput("a variable at an address of less alignment");
+  } else {
+    KS_TRY(address, TakePages(PagesFor(size), alignment));
+  }
+  if (Status added = AddAllocation(address, size, kind, std::move(where), std::move(variable));
+      !added.ok()) {
+    if (address >= base_ + options_.placed) ReturnPages(address, PagesFor(size));
+    return std::move(added).error();
+  }
+  return address;
+}
+
+Status DeviceMemory::AllocateAt(uint64_t address, uint64_t size, AllocationKind kind,
+                                std::string where, std::string variable) {
+  std::unique_lock lock(mutex_);
+  if (size > options_.capacity || used_ > options_.capacity - size) {
+    return OutOfMemory(
+        fmt::format("{} bytes asked for, {} of {} in use", size, used_, options_.capacity));
+  }
+  KS_RETURN_IF_ERROR(CheckPlace(address, size));
+  return AddAllocation(address, size, kind, std::move(where), std::move(variable));
+}
+
+void DeviceMemory::PlaceVariable(std::string variable, uint64_t address) {
+  const std::unique_lock lock(mutex_);
+  places_[std::move(variable)] = address;
+}
+
+// Neither what lives nor what lived once: an address names one allocation for ever.
+Status DeviceMemory::CheckPlace(uint64_t address, uint64_t size) const {
+  const uint64_t end = base_ + std::min(options_.placed, reserved_);
+  const bool inside = address >= base_ + kWindows && address < end && size < end - address;
+  if (!inside || address % 256 != 0) {
+    return InvalidInput(fmt::format("0x{:x} is no place for an allocation", address));
+  }
+  // An allocation without bytes has its address for itself as well.
+  const uint64_t behind = address + std::max<uint64_t>(size, 1);
+  const auto meets = [&](const std::map<uint64_t, Allocation>& allocations) {
+    const auto next = allocations.lower_bound(address);
+    if (next != allocations.end() && next->first < behind) return true;
+    return next != allocations.begin() && std::prev(next)->second.end() > address;
+  };
+  if (meets(live_) || meets(freed_)) {
+    return InvalidInput(fmt::format("0x{:x} belongs to another allocation", address));
+  }
+  return {};
+}
+
+Status DeviceMemory::AddAllocation(uint64_t address, uint64_t size, AllocationKind kind,
+                                   std::string where, std::string variable) {
+  if (HostMayTouch(kind) && size > 0 && mapped_ &&
       mprotect(reinterpret_cast<void*>(address), AlignUp(size, kPage), PROT_READ | PROT_WRITE) !=
           0) {
-    ReturnPages(address, pages);
     return OutOfMemory(fmt::format("cannot make {} bytes accessible: {}", size, strerror(errno)));
   }
-  live_[address] = {
-      .address = address,
-      .size = size,
-      .kind = kind,
-      .id = next_id_++,
-      .where = std::move(where),
-      .variable = std::move(variable),
-      .host_delta = reinterpret_cast<std::byte*>(alias_) - reinterpret_cast<std::byte*>(base_)};
+  Allocation& made = live_[address];
+  made = {.address = address,
+          .size = size,
+          .kind = kind,
+          .id = next_id_++,
+          .where = std::move(where),
+          .variable = std::move(variable),
+          .host_delta = reinterpret_cast<std::byte*>(alias_) - reinterpret_cast<std::byte*>(base_)};
   used_ += size;
   generation_.fetch_add(1, std::memory_order_release);
-  return address;
+  Tell(made);
+  return {};
 }
 
 Status DeviceMemory::Free(uint64_t address) {
@@ -171,18 +231,21 @@ Status DeviceMemory::Free(uint64_t address) {
   }
   Allocation allocation = std::move(it->second);
   live_.erase(it);
-  if (HostMayTouch(allocation.kind) && allocation.size > 0) {
+  if (HostMayTouch(allocation.kind) && allocation.size > 0 && mapped_) {
     mprotect(reinterpret_cast<void*>(address), AlignUp(allocation.size, kPage), PROT_NONE);
   }
   used_ -= allocation.size;
   quarantined_ += allocation.size;
   allocation.freed = true;
+  Tell(allocation);
   freed_[address] = std::move(allocation);
   quarantine_.push_back(address);
   ReleaseQuarantine(options_.quarantine_bytes);
   // Empty and tiny allocations cost addresses and records but hardly any bytes.
   constexpr size_t kMostQuarantined = 4096;
-  if (quarantine_.size() > kMostQuarantined) ReleaseQuarantine(quarantined_ / 2);
+  if (quarantine_.size() > kMostQuarantined && options_.quarantine_bytes != kNeverAgain) {
+    ReleaseQuarantine(quarantined_ / 2);
+  }
   generation_.fetch_add(1, std::memory_order_release);
   return {};
 }
@@ -199,12 +262,24 @@ Status DeviceMemory::RegisterHostRange(void* pointer, uint64_t size, std::string
   if (overlaps || InReservedRange(address)) {
     return InvalidInput(fmt::format("the range at 0x{:x} is registered already", address));
   }
-  live_[address] = {.address = address,
-                    .size = size,
-                    .kind = AllocationKind::kHostRegistered,
-                    .id = next_id_++,
-                    .where = std::move(where)};
+  Allocation& made = live_[address];
+  made = {.address = address,
+          .size = size,
+          .kind = AllocationKind::kHostRegistered,
+          .id = next_id_++,
+          .where = std::move(where)};
   generation_.fetch_add(1, std::memory_order_release);
+  Tell(made);
+  return {};
+}
+
+Status DeviceMemory::RegisterForeignRange(uint64_t address, uint64_t size, std::string where) {
+  KS_RETURN_IF_ERROR(RegisterHostRange(reinterpret_cast<void*>(address), size, std::move(where)));
+  std::unique_lock lock(mutex_);
+  std::unique_ptr<std::byte[]>& copy = foreign_[address];
+  copy = std::make_unique<std::byte[]>(size);
+  live_[address].host_delta =
+      static_cast<ptrdiff_t>(reinterpret_cast<uint64_t>(copy.get()) - address);
   return {};
 }
 
@@ -214,6 +289,8 @@ Status DeviceMemory::UnregisterHostRange(void* pointer) {
   if (it == live_.end() || it->second.kind != AllocationKind::kHostRegistered) {
     return InvalidInput(fmt::format("{} is not the start of a registered range", pointer));
   }
+  it->second.freed = true;
+  Tell(it->second);
   live_.erase(it);
   generation_.fetch_add(1, std::memory_order_release);
   return {};

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,6 +64,9 @@ inline constexpr uint64_t kCodeStride = 16;
 // Thread-safe.
 class DeviceMemory {
  public:
+  // Options::quarantine_bytes: an address names one allocation for ever.
+  static constexpr uint64_t kNeverAgain = ~uint64_t{0};
+
   struct Options {
     // What Allocate hands out in total before it says out of memory.
     uint64_t capacity = uint64_t{80} << 30;
@@ -74,6 +78,13 @@ class DeviceMemory {
     // bytes up to `most_guard`, so that an index that is off by a factor hits nothing else.
     uint64_t guard = 4096;
     uint64_t most_guard = 4096;
+    // Where the range begins; 0: wherever there is room. Not with halving: all of it or nothing.
+    uint64_t base = 0;
+    // The first bytes of the range are for AllocateAt alone; Allocate hands out what is behind.
+    uint64_t placed = 0;
+    // With `base`: host code that sees these addresses is in another process, so nothing is mapped
+    // there in this one.
+    bool elsewhere = false;
   };
 
   static Result<std::unique_ptr<DeviceMemory>> Create(const Options& options);
@@ -85,6 +96,13 @@ class DeviceMemory {
   // allocation without bytes. Fails with kTimeout ("out of memory") when capacity is used up.
   Result<uint64_t> Allocate(uint64_t size, AllocationKind kind, std::string where,
                             uint64_t alignment = 256, std::string variable = "");
+  // The same at an address that another process has chosen: the caller need not trust it. It must
+  // be a multiple of 256 in the part of the range that Options::placed left out, and nothing else
+  // may ever have been there.
+  Status AllocateAt(uint64_t address, uint64_t size, AllocationKind kind, std::string where,
+                    std::string variable = "");
+  // From now on Allocate puts the variable of this name there (AllocateAt's rules).
+  void PlaceVariable(std::string variable, uint64_t address);
   // `address` must be the start of a live allocation.
   Status Free(uint64_t address);
 
@@ -92,6 +110,12 @@ class DeviceMemory {
   // address. Fails if it overlaps another registered range.
   Status RegisterHostRange(void* pointer, uint64_t size, std::string where);
   Status UnregisterHostRange(void* pointer);
+  // The same for memory of another process, of which this one keeps a copy.
+  Status RegisterForeignRange(uint64_t address, uint64_t size, std::string where);
+
+  // `listener` is told of every allocation and of every end of one, by the thread that makes it.
+  using Listener = std::function<void(const Allocation& allocation)>;
+  void SetListener(Listener listener) { listener_ = std::move(listener); }
 
   // `address` is the start of a live allocation, which kernels only read: checked ones
   // (interest::kBadAccesses) are told off for writing. Constants and parameters are so anyway.
@@ -122,6 +146,8 @@ class DeviceMemory {
   uint64_t shared_window() const { return base_; }
   uint64_t local_window() const { return base_ + kSharedWindows * kSharedWindowSize; }
 
+  // Behind all windows: here allocations begin.
+  uint64_t first_address() const { return code_window() + kCodeWindowSize; }
   uint64_t code_window() const { return local_window() + kLocalWindowSize; }
   // Addresses for so many functions, kCodeStride apart.
   uint64_t ReserveCode(uint64_t functions);
@@ -138,11 +164,21 @@ class DeviceMemory {
   void ReleaseQuarantine(uint64_t down_to_bytes);
   void ReturnPages(uint64_t address, uint64_t bytes);
   Error OutOfMemory(const std::string& why);
+  Status AddAllocation(uint64_t address, uint64_t size, AllocationKind kind, std::string where,
+                       std::string variable);
+  Status CheckPlace(uint64_t address, uint64_t size) const;
+  void Tell(const Allocation& allocation) const {
+    if (listener_) listener_(allocation);
+  }
 
   Options options_;
+  Listener listener_;
+  std::map<std::string, uint64_t> places_;  // of variables that are not allocated yet
+  std::map<uint64_t, std::unique_ptr<std::byte[]>> foreign_;  // copies, by their address
   uint64_t base_ = 0;
   uint64_t reserved_ = 0;
   std::byte* alias_ = nullptr;
+  bool mapped_ = false;  // the visible addresses, in this process
   int memory_fd_ = -1;
 
   mutable std::shared_mutex mutex_;

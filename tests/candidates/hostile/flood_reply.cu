@@ -1,5 +1,5 @@
 // Gigabytes where the trace goes.
-// FINDING: output
+// FINDING: forbidden
 // ARGS: x=f32[8]
 #include <torch/extension.h>
 #include <string>

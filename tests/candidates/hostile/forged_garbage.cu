@@ -1,5 +1,5 @@
 // Writes nonsense where the trace goes.
-// FINDING: forged
+// FINDING: forbidden
 // ARGS: x=f32[8]
 #include <torch/extension.h>
 #include <unistd.h>

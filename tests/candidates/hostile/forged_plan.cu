@@ -1,5 +1,5 @@
 // Writes a plan of its own.
-// FINDING: forged
+// FINDING: forbidden
 // ARGS: x=f32[8]
 #include <torch/extension.h>
 #include <cstring>

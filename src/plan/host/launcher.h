@@ -5,13 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "plan/tracer/light_runtime.h"
+#include "plan/host/light_runtime.h"
 
-namespace kernelsmith::tracer {
+namespace kernelsmith::host {
 
-// The launcher's parameters matched with the task's arguments and results; empty, with a finding,
-// if they can't be.
+// The launcher's parameters matched with the task's arguments and results; throws if they can't be.
 std::function<light::Value()> BindLauncher(const nlohmann::json& request,
                                            std::vector<light::Value>& arguments);
 
-}  // namespace kernelsmith::tracer
+}  // namespace kernelsmith::host

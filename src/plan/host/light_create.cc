@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "cudart/runtime.h"
+#include "plan/host/device_client.h"
+#include "plan/host/light_runtime.h"
 #include "plan/library.h"
-#include "plan/tracer/light_runtime.h"
-#include "plan/tracer/recorder.h"
 
 namespace at {
 namespace {
@@ -13,13 +13,13 @@ namespace {
 using kernelsmith::CopyElements;
 using kernelsmith::TensorMemory;
 using kernelsmith::cudart::Runtime;
+using kernelsmith::host::DeviceClient;
 using kernelsmith::light::Count;
 using kernelsmith::light::MakeTensor;
 using kernelsmith::light::MakeView;
 using kernelsmith::light::OpInto;
 using kernelsmith::light::RowMajor;
 using kernelsmith::light::ThrowUnsupported;
-using kernelsmith::tracer::TraceRecorder;
 using Sizes = std::vector<int64_t>;
 
 // The bits of `value` in an element of `dtype`.
@@ -220,7 +220,7 @@ Tensor& Tensor::fill_(const Scalar& value) const {
   if (is_cuda()) {
     // Dense in any order is one run of elements.
     if (Extent(*this) == nbytes()) {
-      TraceRecorder::Get().Fill(AddressOf(*this), bits, bytes, static_cast<uint64_t>(numel()));
+      DeviceClient::Get().Fill(AddressOf(*this), bits, bytes, static_cast<uint64_t>(numel()));
     } else {
       copy_(full(sizes(), value, options()));
     }
@@ -242,26 +242,26 @@ Tensor& Tensor::copy_(const Tensor& source, bool) const {
   if (is_cpu() && from.is_cpu()) {
     CopyElements(MemoryOf(from, host(from)), MemoryOf(*this, host(*this)));
   } else if (is_cpu()) {
-    const std::byte* data = TraceRecorder::Get().HostRead(AddressOf(from), Extent(from));
-    TORCH_CHECK(data != nullptr, "a copy from memory that was freed");
-    CopyElements(MemoryOf(from, const_cast<std::byte*>(data)), MemoryOf(*this, host(*this)));
+    std::vector<std::byte> data = DeviceClient::Get().Read(AddressOf(from), Extent(from));
+    TORCH_CHECK(!data.empty(), "a copy from memory that was freed");
+    CopyElements(MemoryOf(from, data.data()), MemoryOf(*this, host(*this)));
   } else if (from.is_cpu()) {
     const Tensor dense = MakeTensor(sizes().vec(), scalar_type(), kCPU);
     CopyElements(MemoryOf(from, host(from)), MemoryOf(dense, host(dense)));
     if (is_contiguous()) {
-      TraceRecorder::Get().Upload(AddressOf(*this), dense.data_ptr(), dense.nbytes());
+      DeviceClient::Get().Upload(AddressOf(*this), dense.data_ptr(), dense.nbytes());
     } else {
       const Tensor staged = MakeTensor(sizes().vec(), scalar_type(), kCUDA);
-      TraceRecorder::Get().Upload(AddressOf(staged), dense.data_ptr(), dense.nbytes());
+      DeviceClient::Get().Upload(AddressOf(staged), dense.data_ptr(), dense.nbytes());
       OpInto(kernelsmith::kStridedCopy, {staged}, {*this});
     }
   } else if (scalar_type() == from.scalar_type() && strides() == from.strides() &&
              Extent(*this) == nbytes()) {
-    TraceRecorder::Get().OnWork(kernelsmith::cudart::CopyWork{.dst = data_ptr(),
-                                                              .src = from.data_ptr(),
-                                                              .width = nbytes(),
-                                                              .kind = cudaMemcpyDeviceToDevice},
-                                Runtime::Get().FindStream(c10::cuda::getCurrentCUDAStream())->id);
+    DeviceClient::Get().OnWork(kernelsmith::cudart::CopyWork{.dst = data_ptr(),
+                                                             .src = from.data_ptr(),
+                                                             .width = nbytes(),
+                                                             .kind = cudaMemcpyDeviceToDevice},
+                               Runtime::Get().FindStream(c10::cuda::getCurrentCUDAStream())->id);
   } else {
     OpInto(kernelsmith::kStridedCopy, {from}, {*this});
   }

@@ -1,7 +1,7 @@
 // Element types, errors, streams and registration of the light torch headers.
 #include <cstdio>
 
-#include "plan/tracer/light_runtime.h"
+#include "plan/host/light_runtime.h"
 
 namespace c10 {
 

@@ -1,7 +1,7 @@
 // Operators of the table, and other element-wise ones.
 #include <algorithm>
 
-#include "plan/tracer/light_runtime.h"
+#include "plan/host/light_runtime.h"
 #include "support/check.h"
 
 namespace at {

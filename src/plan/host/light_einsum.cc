@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "plan/tracer/light_runtime.h"
+#include "plan/host/light_runtime.h"
 
 namespace at {
 namespace {

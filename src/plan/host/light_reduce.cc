@@ -1,7 +1,7 @@
 // Reductions, rearrangements and layers.
 #include <algorithm>
 
-#include "plan/tracer/light_runtime.h"
+#include "plan/host/light_runtime.h"
 
 namespace at {
 namespace {

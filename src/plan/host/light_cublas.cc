@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "plan/host/light_runtime.h"
 #include "plan/library.h"
-#include "plan/tracer/light_runtime.h"
 
 namespace kernelsmith::light {
 namespace {

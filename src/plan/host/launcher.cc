@@ -1,4 +1,4 @@
-#include "plan/tracer/launcher.h"
+#include "plan/host/launcher.h"
 
 #include <kernelsmith/light/launcher.h>
 
@@ -6,8 +6,6 @@
 #include <cctype>
 #include <map>
 #include <set>
-
-#include "plan/tracer/recorder.h"
 
 namespace kernelsmith::light {
 namespace {
@@ -58,7 +56,7 @@ void RegisterLauncher(const char* name, const char* text, std::vector<LauncherPa
 
 }  // namespace kernelsmith::light
 
-namespace kernelsmith::tracer {
+namespace kernelsmith::host {
 namespace {
 
 using light::Launcher;
@@ -327,13 +325,10 @@ const Launcher* Choose(const std::string& wanted) {
 }  // namespace
 
 std::function<Value()> BindLauncher(const json& request, std::vector<Value>& arguments) {
-  TraceRecorder& recorder = TraceRecorder::Get();
   const Launcher* launcher = Choose(request["function"]);
   if (launcher == nullptr) {
-    recorder.Finding(FindingKind::kException, "several extern \"C\" functions, none named '" +
-                                                  request["function"].get<std::string>() +
-                                                  "', launch, solve or run");
-    return {};
+    throw c10::Error("several extern \"C\" functions, none named '" +
+                     request["function"].get<std::string>() + "', launch, solve or run");
   }
   std::vector<NamedTensor> inputs;
   std::vector<Scalar> scalars;
@@ -358,4 +353,4 @@ std::function<Value()> BindLauncher(const json& request, std::vector<Value>& arg
   };
 }
 
-}  // namespace kernelsmith::tracer
+}  // namespace kernelsmith::host

@@ -3,18 +3,18 @@
 #include <cstring>
 
 #include "cudart/runtime.h"
-#include "plan/tracer/light_runtime.h"
-#include "plan/tracer/recorder.h"
+#include "plan/host/device_client.h"
+#include "plan/host/light_runtime.h"
 
 namespace kernelsmith::light {
 
 using cudart::Runtime;
-using tracer::TraceRecorder;
+using host::DeviceClient;
 
 Storage::~Storage() {
   if (!owned) return;
   if (device) {
-    TraceRecorder::Get().OnFree(address);
+    DeviceClient::Get().OnFree(address);
   } else {
     std::free(reinterpret_cast<void*>(address));
   }

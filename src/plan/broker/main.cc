@@ -1,0 +1,255 @@
+// kernelsmith-tracer: runs a candidate's host code in a child behind walls (kernelsmith-host) and
+// is the GPU that it talks to. It gets a request on standard input and answers on standard output
+// with lines of JSON; whatever the candidate prints goes to standard error.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "plan/broker/arguments.h"
+#include "plan/broker/broker.h"
+#include "plan/broker/child.h"
+#include "plan/broker/supervisor.h"
+#include "support/settings.h"
+
+namespace kernelsmith::broker {
+namespace {
+
+using cudart::Runtime;
+using nlohmann::json;
+using protocol::Kind;
+
+// Something is wrong with this program or its installation, not with the candidate.
+constexpr int kFailed = 2;
+// The largest message: what the host may upload in all, and its header.
+constexpr size_t kMostBytes = (size_t{1} << 30) + (1 << 20);
+
+bool ReadAll(void* to, size_t bytes) {
+  auto* out = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t count = ::read(0, out, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    out += count;
+    bytes -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+std::filesystem::path HostProgram() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "kernelsmith-host";
+}
+
+int Fail(const std::string& why) {
+  std::fprintf(stderr, "kernelsmith-tracer: %s\n", why.c_str());
+  return kFailed;
+}
+
+// One child and its candidate, from the first word to the last.
+class Session {
+ public:
+  Session(json request, int reply) : request_(std::move(request)), reply_(reply) {}
+
+  int Run() {
+    if (const int failed = Start(); failed != 0) return failed;
+    Trace();
+    TellRefusals();
+    broker_->recorder().FlushReply();
+    return 0;
+  }
+
+  // The child and the walls around it; nothing of a candidate has run.
+  int Start() {
+    Result<std::unique_ptr<Child>> child =
+        Child::Start(HostProgram(), request_.value("disguise", false));
+    if (!child.ok()) return Fail(child.error().message());
+    child_ = *std::move(child);
+    return SetUp();
+  }
+  const std::vector<std::string>& walls() const { return walls_; }
+
+ private:
+  // The GPU, the arguments in its memory, the walls around the child.
+  int SetUp() {
+    const auto hello = Await<protocol::HelloMessage>(Kind::kHello);
+    if (!hello) return Fail("kernelsmith-host did not start");
+    Status problems;
+    Settings settings = SettingsFromEnvironment(problems);
+    // Nobody checks or counts here, whatever the user has set for programs.
+    settings.runtime = {.gpu = settings.runtime.gpu, .watchdog = settings.runtime.watchdog};
+    Runtime& runtime = Runtime::Get();
+    runtime.SetSettings(settings);
+    const auto capacity = request_["device_memory"].get<uint64_t>();
+    runtime.SetMemoryOptions({.capacity = capacity,
+                              .reserve = 2 * hello->reserve,
+                              .quarantine_bytes = vgpu::DeviceMemory::kNeverAgain,
+                              .base = hello->base,
+                              .placed = hello->reserve,
+                              .elsewhere = true});
+    if (runtime.Initialise() != cudaSuccess) return Fail("the virtual GPU could not be set up");
+
+    const std::optional<uint64_t> room = Arguments::RoomFor(request_["arguments"]);
+    const uint64_t first = runtime.memory().first_address();
+    if (!room || !arguments_.Place(request_["arguments"], first, ReadAll)) {
+      return Fail("the request is not one of this version");
+    }
+    std::ifstream in(request_["ptx"].get<std::string>(), std::ios::binary);
+    std::string ptx{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    broker_.emplace(reply_, std::move(ptx), PlanLimits{});
+    arguments_.AddTo(broker_->recorder());
+
+    json told = {{"gpu", settings.runtime.gpu}};
+    for (const char* key :
+         {"library", "function", "style", "arguments", "results", "hints", "memory"}) {
+      told[key] = request_[key];
+    }
+    if (!Say(Kind::kStart, protocol::StartMessage{.request = told.dump(),
+                                                  .placed = first + *room - hello->base,
+                                                  .capacity = capacity})) {
+      return Fail("kernelsmith-host ended");
+    }
+    int listener = -1;
+    const auto walls = Await<protocol::WallsMessage>(Kind::kWalls, &listener);
+    if (!walls || listener < 0) return Fail("the sandbox can't be set up");
+    supervisor_ = std::make_unique<Supervisor>(listener, child_->pid(), walls->loader_begin,
+                                               walls->loader_end);
+    walls_ = walls->walls;
+    broker_->recorder().Emit({{"s", "sandbox"}, {"walls", walls_}});
+    broker_->recorder().FlushReply();
+    return 0;
+  }
+
+  // The library is loaded, then its function is called twice: the first call is the preparation,
+  // the second the plan.
+  void Trace() {
+    TraceRecorder& recorder = broker_->recorder();
+    recorder.Phase("preparation");
+    const bool loaded = Say(Kind::kLoad, protocol::LoadMessage{}) && AwaitReturn();
+    supervisor_->Close();
+    if (!loaded || !Call(1)) return;
+    // The second call gets what the first one got, also where the first changed it.
+    recorder.Later([this] { arguments_.Restore(); });
+    recorder.Phase("plan");
+    if (!Call(2)) return;
+    if (broker_->Conclude(request_["direct"].get<bool>())) {
+      // Nothing of the child counts any more.
+      child_->End();
+      TellRefusals();
+      recorder.Emit({{"s", "done"}});
+    }
+  }
+
+  bool Call(uint32_t number) {
+    return Say(Kind::kCall, protocol::CallMessage{number}) && AwaitReturn();
+  }
+
+  // Serves the child until its function is back. False: it won't be; a finding says why.
+  bool AwaitReturn() {
+    while (true) {
+      // Should the time run out, what was refused so far is known.
+      while (!child_->WaitForNews(200)) {
+        TellRefusals();
+        broker_->recorder().FlushReply();
+      }
+      const std::optional<Child::Frame> frame = child_->Receive(kMostBytes);
+      if (!frame) {
+        TellEnding();
+        return false;
+      }
+      std::string answer;
+      const Broker::Next next = broker_->Handle(frame->kind, frame->payload, &answer);
+      TellRefusals();
+      if (next == Broker::Next::kEnd) return false;
+      if (!answer.empty() && !child_->Send(answer)) continue;  // its end is told above
+      if (next == Broker::Next::kReturned) return true;
+    }
+  }
+
+  void TellEnding() {
+    const Child::Ending ending = child_->AwaitEnd();
+    TellRefusals();
+    if (supervisor_->gave_up()) return;
+    TraceRecorder& recorder = broker_->recorder();
+    if (ending.signal != 0) {
+      recorder.Finding(FindingKind::kCrash,
+                       std::string("the host code crashed: ") + ::strsignal(ending.signal));
+    } else {
+      recorder.Finding(FindingKind::kExit, "the host code left the process before it returned");
+    }
+  }
+
+  void TellRefusals() {
+    if (supervisor_ == nullptr) return;
+    for (const std::string& refusal : supervisor_->TakeRefusals()) {
+      broker_->recorder().Finding(FindingKind::kForbidden, refusal);
+    }
+  }
+
+  template <typename Message>
+  std::optional<Message> Await(Kind kind, int* descriptor = nullptr) {
+    const std::optional<Child::Frame> frame = child_->Receive(kMostBytes, descriptor);
+    if (!frame || frame->kind != static_cast<uint32_t>(kind)) return std::nullopt;
+    return protocol::Decode<Message>(frame->payload);
+  }
+  template <typename Message>
+  bool Say(Kind kind, const Message& message) {
+    return child_->Send(protocol::Encode(kind, message));
+  }
+
+  json request_;
+  int reply_;
+  std::unique_ptr<Child> child_;
+  Arguments arguments_;
+  std::optional<Broker> broker_;
+  std::unique_ptr<Supervisor> supervisor_;
+  std::vector<std::string> walls_;
+};
+
+int Run(int reply) {
+  uint64_t header_bytes = 0;
+  if (!ReadAll(&header_bytes, sizeof header_bytes) || header_bytes > (64u << 20)) return kFailed;
+  std::string header(header_bytes, '\0');
+  if (!ReadAll(header.data(), header.size())) return kFailed;
+  json request = json::parse(header, nullptr, false);
+  if (!request.is_object()) return kFailed;
+  return Session(std::move(request), reply).Run();
+}
+
+// --walls: which walls stand on this machine, as a line of JSON.
+int ShowWalls(int reply) {
+  json request = {{"device_memory", uint64_t{1} << 30},
+                  {"arguments", json::array()},
+                  {"ptx", "/dev/null"},
+                  {"library", HostProgram().string()},
+                  {"memory", uint64_t{1} << 30}};
+  for (const char* key : {"function", "style", "results", "hints"}) request[key] = "";
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  Session session(std::move(request), nowhere);
+  if (const int failed = session.Start(); failed != 0) return failed;
+  const std::string line = json(session.walls()).dump() + "\n";
+  return ::write(reply, line.data(), line.size()) == static_cast<ssize_t>(line.size()) ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace kernelsmith::broker
+
+int main(int argc, char** argv) {
+  // Replies go where nothing else is printed.
+  const int reply = ::fcntl(1, F_DUPFD_CLOEXEC, 3);
+  if (reply < 0 || ::dup2(2, 1) < 0) return 2;
+  int code = 2;
+  try {
+    code = argc == 2 && std::strcmp(argv[1], "--walls") == 0 ? kernelsmith::broker::ShowWalls(reply)
+                                                             : kernelsmith::broker::Run(reply);
+  } catch (const nlohmann::json::exception& error) {
+    std::fprintf(stderr, "kernelsmith-tracer: %s\n", error.what());
+  }
+  std::fflush(nullptr);
+  ::_exit(code);
+}

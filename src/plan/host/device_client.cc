@@ -1,0 +1,326 @@
+#include "plan/host/device_client.h"
+
+#include <execinfo.h>
+
+#include <cstring>
+
+#include "cudart/graph.h"
+#include "plan/host/channel.h"
+
+namespace kernelsmith::host {
+namespace {
+
+using cudart::Runtime;
+using protocol::Kind;
+
+// <<<>>> calls three functions that nvcc makes (the kernel's own name on the host and two stubs)
+// before it reaches the runtime.
+constexpr int kLaunchFrames = 3;
+
+bool HostSees(vgpu::AllocationKind kind) {
+  return kind == vgpu::AllocationKind::kManaged || kind == vgpu::AllocationKind::kPinned ||
+         kind == vgpu::AllocationKind::kHostRegistered;
+}
+
+protocol::Memory MemoryOf(vgpu::AllocationKind kind) {
+  switch (kind) {
+    case vgpu::AllocationKind::kManaged:
+      return protocol::Memory::kManaged;
+    case vgpu::AllocationKind::kPinned:
+      return protocol::Memory::kPinned;
+    case vgpu::AllocationKind::kHostRegistered:
+      return protocol::Memory::kRegistered;
+    case vgpu::AllocationKind::kGlobal:
+      return protocol::Memory::kGlobal;
+    case vgpu::AllocationKind::kConstant:
+      return protocol::Memory::kConstant;
+    case vgpu::AllocationKind::kDevice:
+    case vgpu::AllocationKind::kParameter:
+    case vgpu::AllocationKind::kHeap:
+      break;
+  }
+  return protocol::Memory::kDevice;
+}
+
+uint64_t AddressOf(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+}  // namespace
+
+DeviceClient& DeviceClient::Get() {
+  static DeviceClient* const client = new DeviceClient;
+  return *client;
+}
+
+void DeviceClient::SetLibraryRange(uint64_t begin, uint64_t end) {
+  library_begin_ = begin;
+  library_end_ = end;
+}
+
+void DeviceClient::Start() {
+  Runtime::Get().memory().SetListener(
+      [this](const vgpu::Allocation& allocation) { OnAllocation(allocation); });
+}
+
+void DeviceClient::OnAllocation(const vgpu::Allocation& allocation) {
+  if (allocation.freed) {
+    Channel::Get().Send(Kind::kFree, protocol::FreeMessage{allocation.address});
+    return;
+  }
+  Channel::Get().Send(Kind::kAllocate,
+                      protocol::AllocateMessage{.address = allocation.address,
+                                                .bytes = allocation.size,
+                                                .memory = MemoryOf(allocation.kind),
+                                                .variable = allocation.variable});
+}
+
+uint64_t DeviceClient::Site(int skip) const {
+  void* frames[32];
+  const int count = ::backtrace(frames, 32);
+  for (int i = 0; i < count; ++i) {
+    const auto address = AddressOf(frames[i]);
+    if (address < library_begin_ || address >= library_end_) continue;
+    if (skip-- == 0) return address - library_begin_;
+  }
+  return 0;
+}
+
+protocol::Place DeviceClient::PlaceOf(uint64_t stream, int skip) const {
+  const uint64_t null_stream = Runtime::Get().FindStream(nullptr)->id;
+  return {.site = Site(skip), .stream = stream == null_stream ? 0 : stream};
+}
+
+protocol::Place DeviceClient::DefaultPlace() const { return {.site = Site()}; }
+
+bool DeviceClient::IsDeviceMemory(const void* pointer) const {
+  const std::optional<vgpu::Allocation> allocation =
+      Runtime::Get().memory().Find(AddressOf(pointer));
+  return allocation && allocation->kind != vgpu::AllocationKind::kPinned &&
+         allocation->kind != vgpu::AllocationKind::kHostRegistered;
+}
+
+void DeviceClient::UploadHostMemory(const protocol::Place& place) {
+  vgpu::DeviceMemory& memory = Runtime::Get().memory();
+  for (const vgpu::Allocation& allocation : memory.LiveAllocations()) {
+    if (!HostSees(allocation.kind) || allocation.size == 0) continue;
+    const auto* now =
+        static_cast<const std::byte*>(memory.HostAlias(allocation.address, allocation.size));
+    if (now == nullptr) continue;
+    std::vector<std::byte>& before = host_memory_[allocation.address];
+    if (before.size() == allocation.size && std::memcmp(before.data(), now, before.size()) == 0) {
+      continue;
+    }
+    before.assign(now, now + allocation.size);
+    Channel::Get().Send(
+        Kind::kUpload,
+        protocol::UploadMessage{.place = place, .to = allocation.address, .bytes = before});
+  }
+}
+
+void DeviceClient::OnSynchronise() {
+  Runtime& runtime = Runtime::Get();
+  std::erase_if(host_memory_, [&](const auto& known) {
+    return runtime.memory().HostAlias(known.first, known.second.size()) == nullptr;
+  });
+  // Without memory that the host can see there is nothing it could notice.
+  if (host_memory_.empty()) return;
+  UploadHostMemory(DefaultPlace());
+  protocol::SynchroniseMessage message;
+  for (const auto& [address, contents] : host_memory_) {
+    message.ranges.push_back({address, contents.size()});
+  }
+  const protocol::DataMessage data = Channel::Get().Ask(Kind::kSynchronise, message);
+  size_t at = 0;
+  for (auto& [address, contents] : host_memory_) {
+    if (data.bytes.size() - at < contents.size()) break;
+    const std::byte* from = data.bytes.data() + at;
+    at += contents.size();
+    contents.assign(from, from + contents.size());
+    void* to = runtime.memory().HostAlias(address, contents.size());
+    if (to != nullptr) std::memcpy(to, contents.data(), contents.size());
+  }
+  if (data.error != 0) runtime.Fail(static_cast<cudaError_t>(data.error), "a kernel failed");
+}
+
+cudaError_t DeviceClient::OnFree(uint64_t address) {
+  host_memory_.erase(address);
+  return Runtime::Get().memory().Free(address).ok() ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+void DeviceClient::OnModule(const std::string& ptx) {
+  Channel::Get().Send(Kind::kModule, protocol::ModuleMessage{ptx});
+}
+
+void DeviceClient::OnAttribute(const cudart::Kernel& kernel) {
+  Channel::Get().Send(Kind::kAttribute, protocol::AttributeMessage{
+                                            .kernel = kernel.name,
+                                            .max_dynamic_shared = kernel.max_dynamic_shared,
+                                            .non_portable_cluster = kernel.non_portable_cluster,
+                                            .cluster_x = kernel.cluster_x,
+                                            .cluster_y = kernel.cluster_y,
+                                            .cluster_z = kernel.cluster_z});
+}
+
+cudaError_t DeviceClient::OnWork(const cudart::Work& work, uint64_t stream) {
+  Channel& channel = Channel::Get();
+  if (const auto* kernel = std::get_if<cudart::KernelWork>(&work)) {
+    const protocol::Place place = PlaceOf(stream, kLaunchFrames);
+    UploadHostMemory(place);
+    channel.Send(Kind::kLaunch, protocol::LaunchMessage{.place = place,
+                                                        .kernel = kernel->kernel->name,
+                                                        .grid = kernel->grid,
+                                                        .block = kernel->block,
+                                                        .cluster = kernel->cluster,
+                                                        .dynamic_shared = kernel->dynamic_shared,
+                                                        .cooperative = kernel->cooperative,
+                                                        .parameters = kernel->parameters});
+  } else if (const auto* copy = std::get_if<cudart::CopyWork>(&work)) {
+    return SendCopy(*copy, stream);
+  } else if (const auto* fill = std::get_if<cudart::FillWork>(&work)) {
+    if (fill->empty()) return cudaSuccess;
+    channel.Send(Kind::kFill, protocol::FillMessage{.place = PlaceOf(stream),
+                                                    .to = AddressOf(fill->dst),
+                                                    .value = fill->value,
+                                                    .element_bytes = fill->element_bytes,
+                                                    .width = fill->width,
+                                                    .height = fill->height,
+                                                    .depth = fill->depth,
+                                                    .pitch = fill->pitch,
+                                                    .slice = fill->slice});
+  } else if (const auto* graph = std::get_if<cudart::GraphWork>(&work)) {
+    SendGraph(*graph->program, stream);
+  } else if (const auto* release = std::get_if<cudart::FreeWork>(&work)) {
+    return OnFree(AddressOf(release->pointer));
+  } else if (const auto* record = std::get_if<cudart::RecordWork>(&work)) {
+    const auto number = static_cast<uint32_t>(events_.size());
+    events_[record->record.get()] = number;
+    channel.Send(Kind::kRecord, protocol::EventMessage{PlaceOf(stream), number});
+  } else if (const auto* wait = std::get_if<cudart::WaitWork>(&work)) {
+    const std::shared_ptr<cudart::Event> event = Runtime::Get().FindEvent(wait->event);
+    const auto found = event == nullptr ? events_.end() : events_.find(event->last.get());
+    if (found != events_.end()) {
+      channel.Send(Kind::kWait, protocol::EventMessage{PlaceOf(stream), found->second});
+    }
+  } else if (std::holds_alternative<cudart::HostWork>(work)) {
+    OnSynchronise();
+    Runtime::Get().Execute(work);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t DeviceClient::SendCopy(const cudart::CopyWork& work, uint64_t stream) {
+  if (work.empty()) return cudaSuccess;
+  Runtime& runtime = Runtime::Get();
+  const bool from_device = IsDeviceMemory(work.src);
+  const bool to_device = IsDeviceMemory(work.dst);
+  const protocol::Place place = PlaceOf(stream);
+  if (from_device && to_device) {
+    UploadHostMemory(place);
+    Channel::Get().Send(Kind::kCopy, protocol::CopyMessage{.place = place,
+                                                           .to = AddressOf(work.dst),
+                                                           .from = AddressOf(work.src),
+                                                           .width = work.width,
+                                                           .height = work.height,
+                                                           .depth = work.depth,
+                                                           .to_pitch = work.dst_pitch,
+                                                           .from_pitch = work.src_pitch,
+                                                           .to_slice = work.dst_slice,
+                                                           .from_slice = work.src_slice});
+    return cudaSuccess;
+  }
+  const auto row = [&](size_t y, size_t z, size_t pitch, size_t slice) {
+    return z * slice + y * pitch;
+  };
+  if (to_device) {
+    // Row by row: each is contiguous on both sides.
+    for (size_t z = 0; z < work.depth; ++z) {
+      for (size_t y = 0; y < work.height; ++y) {
+        const auto* from = runtime.Access(
+            static_cast<const std::byte*>(work.src) + row(y, z, work.src_pitch, work.src_slice),
+            work.width);
+        if (from == nullptr) return cudaErrorInvalidValue;
+        Channel::Get().Send(
+            Kind::kUpload,
+            protocol::UploadMessage{
+                .place = place,
+                .to = AddressOf(work.dst) + row(y, z, work.dst_pitch, work.dst_slice),
+                .bytes = std::vector<std::byte>(from, from + work.width)});
+      }
+    }
+    return cudaSuccess;
+  }
+  if (!from_device) {
+    OnSynchronise();
+    runtime.Execute(cudart::Work(work));
+    return runtime.RevealFault();
+  }
+  const protocol::DataMessage data = Channel::Get().Ask(
+      Kind::kRead, protocol::ReadMessage{place, AddressOf(work.src), work.src_extent()});
+  if (data.error != 0) {
+    runtime.Fail(static_cast<cudaError_t>(data.error), "a kernel failed");
+    return runtime.RevealFault();
+  }
+  if (data.bytes.size() != work.src_extent()) return cudaErrorInvalidValue;
+  for (size_t z = 0; z < work.depth; ++z) {
+    for (size_t y = 0; y < work.height; ++y) {
+      std::byte* to = runtime.Access(
+          static_cast<std::byte*>(work.dst) + row(y, z, work.dst_pitch, work.dst_slice),
+          work.width);
+      if (to == nullptr) return cudaErrorInvalidValue;
+      std::memcpy(to, data.bytes.data() + row(y, z, work.src_pitch, work.src_slice), work.width);
+    }
+  }
+  OnSynchronise();
+  return cudaSuccess;
+}
+
+void DeviceClient::SendGraph(const cudart::GraphProgram& program, uint64_t stream) {
+  for (const cudart::GraphProgram::Step& step : program.steps) {
+    if (!step.enabled) continue;
+    if (step.child != nullptr) {
+      SendGraph(*step.child, stream);
+    } else {
+      OnWork(step.work, stream);
+    }
+  }
+}
+
+void DeviceClient::Fill(uint64_t address, uint64_t value, uint32_t element_bytes, uint64_t count) {
+  if (count == 0) return;
+  Channel::Get().Send(Kind::kFill, protocol::FillMessage{.place = DefaultPlace(),
+                                                         .to = address,
+                                                         .value = value,
+                                                         .element_bytes = element_bytes,
+                                                         .width = count,
+                                                         .height = 1,
+                                                         .depth = 1});
+}
+
+void DeviceClient::Upload(uint64_t address, const void* data, uint64_t bytes) {
+  if (bytes == 0) return;
+  const auto* from = static_cast<const std::byte*>(data);
+  Channel::Get().Send(
+      Kind::kUpload,
+      protocol::UploadMessage{
+          .place = DefaultPlace(), .to = address, .bytes = std::vector(from, from + bytes)});
+}
+
+std::vector<std::byte> DeviceClient::Read(uint64_t address, uint64_t bytes) {
+  protocol::DataMessage data =
+      Channel::Get().Ask(Kind::kRead, protocol::ReadMessage{DefaultPlace(), address, bytes});
+  if (data.bytes.size() != bytes) data.bytes.clear();
+  return std::move(data.bytes);
+}
+
+void DeviceClient::Library(std::string op, std::string arguments,
+                           std::vector<protocol::Tensor> tensors,
+                           std::vector<protocol::Tensor> outputs) {
+  const protocol::Place place = DefaultPlace();
+  UploadHostMemory(place);
+  Channel::Get().Send(Kind::kLibrary, protocol::LibraryMessage{.place = place,
+                                                               .op = std::move(op),
+                                                               .arguments = std::move(arguments),
+                                                               .tensors = std::move(tensors),
+                                                               .outputs = std::move(outputs)});
+}
+
+}  // namespace kernelsmith::host

@@ -1,0 +1,64 @@
+// The child's side of the GPU: what the candidate asks of it becomes messages for the broker, which
+// has the real one. What this process knows of memory and kernels is a mirror that answers
+// questions of the API; nobody else believes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cudart/recorder.h"
+#include "cudart/runtime.h"
+#include "plan/protocol.h"
+
+namespace kernelsmith::host {
+
+class DeviceClient : public cudart::Recorder {
+ public:
+  // Never destroyed, as Channel.
+  static DeviceClient& Get();
+
+  // Where the candidate's library lies: call sites are told relative to its start.
+  void SetLibraryRange(uint64_t begin, uint64_t end);
+  // From now on allocations are told to the broker.
+  void Start();
+
+  cudaError_t OnWork(const cudart::Work& work, uint64_t stream) override;
+  cudaError_t OnFree(uint64_t address) override;
+  void OnSynchronise() override;
+  void OnModule(const std::string& ptx) override;
+  void OnAttribute(const cudart::Kernel& kernel) override;
+  bool prepares_kernels() const override { return false; }
+
+  // `count` elements of `bytes` each from `address` on become `value`.
+  void Fill(uint64_t address, uint64_t value, uint32_t element_bytes, uint64_t count);
+  // Bytes of the host go to the device.
+  void Upload(uint64_t address, const void* data, uint64_t bytes);
+  // The host looks at device memory; nothing where that is not allocated.
+  std::vector<std::byte> Read(uint64_t address, uint64_t bytes);
+  // An operator of a library.
+  void Library(std::string op, std::string arguments, std::vector<protocol::Tensor> tensors,
+               std::vector<protocol::Tensor> outputs);
+
+  // Where in the candidate's library the call came from, `skip` frames further out.
+  uint64_t Site(int skip = 0) const;
+
+ private:
+  protocol::Place PlaceOf(uint64_t stream, int skip = 0) const;
+  protocol::Place DefaultPlace() const;
+  void OnAllocation(const vgpu::Allocation& allocation);
+  cudaError_t SendCopy(const cudart::CopyWork& work, uint64_t stream);
+  void SendGraph(const cudart::GraphProgram& program, uint64_t stream);
+  // Memory that the host writes without a call: what changed since we last looked is an upload.
+  void UploadHostMemory(const protocol::Place& place);
+  bool IsDeviceMemory(const void* pointer) const;
+
+  uint64_t library_begin_ = 0;
+  uint64_t library_end_ = 0;
+  std::map<uint64_t, std::vector<std::byte>> host_memory_;  // last known contents, by address
+  std::map<const void*, uint32_t> events_;                  // numbers of records
+};
+
+}  // namespace kernelsmith::host
