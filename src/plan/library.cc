@@ -53,7 +53,7 @@ void ForEachElement(const Shape& shape, const Shape& a, const Shape& b, const Vi
 
 // Arguments of ours name tensors by number; the graph names nodes.
 void NamePlaceholders(json& value) {
-  if (value.is_object() && value.contains("tensor")) {
+  if (value.is_object() && value.contains("tensor") && value["tensor"].is_number_integer()) {
     value = json{{"node", fmt::format("t{}", value["tensor"].get<int64_t>())}};
     return;
   }

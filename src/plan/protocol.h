@@ -371,6 +371,7 @@ class Reader {
       failed_ = true;
       return;
     }
+    if (bytes == 0) return;  // an empty vector has no address
     std::memcpy(to, rest_.data(), bytes);
     rest_.remove_prefix(bytes);
   }

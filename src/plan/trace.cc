@@ -144,6 +144,7 @@ std::string MakeRequest(const CompiledCandidate& candidate,
                        {"device_memory", options.device_memory_bytes},
                        {"direct", options.direct && number == 0},
                        {"ptx", std::filesystem::absolute(candidate.ptx_path).string()},
+                       {"without", options.without_walls},
                        // The second child differs in all that is no argument.
                        {"disguise", number != 0}};
   const std::string text = header.dump();

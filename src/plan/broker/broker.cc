@@ -79,6 +79,10 @@ bool SameCode(std::string_view a, std::string_view b) { return a == b || Bare(a)
 Broker::Broker(int reply, std::string ptx, PlanLimits limits)
     : ptx_(std::move(ptx)), limits_(limits), recorder_(reply, [this] { Module(); }) {}
 
+Broker::~Broker() {
+  if (module_ != nullptr) Runtime::Get().registry().Remove(module_);
+}
+
 Broker::Next Broker::Problem(FindingKind kind, const std::string& what, uint64_t site,
                              bool out_of_memory) {
   recorder_.Finding(kind, what, site, out_of_memory);

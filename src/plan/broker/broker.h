@@ -19,6 +19,9 @@ class Broker {
  public:
   // `ptx` is the candidate's device code, as it was compiled. The runtime is set up.
   Broker(int reply, std::string ptx, PlanLimits limits);
+  ~Broker();
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
 
   TraceRecorder& recorder() { return recorder_; }
 

@@ -25,14 +25,15 @@ constexpr int kChannel = 3;  // where the child expects its end
 // Between fork and exec: only calls that are safe there. What the child gets is a null device, our
 // standard error for all it prints, and the channel; of the environment nothing.
 [[noreturn]] void BecomeChild(int channel, pid_t parent, const char* program, char* const* argv,
-                              char* const* environment) {
+                              char* const* environment, bool descriptors) {
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   // The channel must not be overwritten while it still has a low number.
   const int high = ::fcntl(channel, F_DUPFD, 10);
   if (null < 0 || high < 0 || ::dup2(null, 0) < 0 || ::dup2(2, 1) < 0 ||
-      ::dup2(high, kChannel) < 0 || ::syscall(SYS_close_range, kChannel + 1, ~0U, 0) != 0) {
+      ::dup2(high, kChannel) < 0) {
     ::_exit(126);
   }
+  if (!descriptors && ::syscall(SYS_close_range, kChannel + 1, ~0U, 0) != 0) ::_exit(126);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);
   ::execve(program, argv, environment);
@@ -41,14 +42,15 @@ constexpr int kChannel = 3;  // where the child expects its end
 
 }  // namespace
 
-Result<std::unique_ptr<Child>> Child::Start(const std::filesystem::path& program, bool disguise) {
+Result<std::unique_ptr<Child>> Child::Start(const std::filesystem::path& program,
+                                            const Inherits& inherits) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return InternalError(fmt::format("no socket for the child: {}", std::strerror(errno)));
   }
   // What a user's process would have, and what ours has: neither holds anything of the judge.
   std::string path = program.string();
-  std::string name = disguise ? "python3" : path;
+  std::string name = inherits.disguise ? "python3" : path;
   std::string variables[] = {"PATH=/usr/bin:/bin", "HOME=/home/user", "PYTHONHASHSEED=0",
                              "CUDA_VISIBLE_DEVICES=0", "OMP_NUM_THREADS=8"};
   char* argv[] = {name.data(), nullptr};
@@ -57,7 +59,13 @@ Result<std::unique_ptr<Child>> Child::Start(const std::filesystem::path& program
   for (size_t i = 0; i < std::size(variables); ++i) usual[i] = variables[i].data();
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0) BecomeChild(ends[1], parent, path.c_str(), argv, disguise ? usual : nothing);
+  if (pid == 0) {
+    BecomeChild(ends[1], parent, path.c_str(), argv,
+                inherits.environment ? environ
+                : inherits.disguise  ? usual
+                                     : nothing,
+                inherits.descriptors);
+  }
   ::close(ends[1]);
   if (pid < 0) {
     ::close(ends[0]);

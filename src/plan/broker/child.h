@@ -24,9 +24,16 @@ class Child {
     int exit_code = 0;
   };
 
-  // `disguise`: another name and environment than it would have otherwise, so that two children
-  // differ in all that is no argument.
-  static Result<std::unique_ptr<Child>> Start(const std::filesystem::path& program, bool disguise);
+  struct Inherits {
+    // Another name and environment than it would have otherwise, so that two children differ in all
+    // that is no argument.
+    bool disguise = false;
+    // For tests: what a child without walls would have of us.
+    bool environment = false;
+    bool descriptors = false;
+  };
+  static Result<std::unique_ptr<Child>> Start(const std::filesystem::path& program,
+                                              const Inherits& inherits);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -15,6 +15,7 @@
 #include "plan/broker/broker.h"
 #include "plan/broker/child.h"
 #include "plan/broker/supervisor.h"
+#include "plan/host/walls.h"
 #include "support/settings.h"
 
 namespace kernelsmith::broker {
@@ -66,8 +67,11 @@ class Session {
 
   // The child and the walls around it; nothing of a candidate has run.
   int Start() {
+    const auto without = request_["without"].get<std::set<std::string>>();
     Result<std::unique_ptr<Child>> child =
-        Child::Start(HostProgram(), request_.value("disguise", false));
+        Child::Start(HostProgram(), {.disguise = request_.value("disguise", false),
+                                     .environment = without.contains(walls::kEnvironment),
+                                     .descriptors = without.contains(walls::kDescriptors)});
     if (!child.ok()) return Fail(child.error().message());
     child_ = *std::move(child);
     return SetUp();
@@ -106,7 +110,7 @@ class Session {
 
     json told = {{"gpu", settings.runtime.gpu}};
     for (const char* key :
-         {"library", "function", "style", "arguments", "results", "hints", "memory"}) {
+         {"library", "function", "style", "arguments", "results", "hints", "memory", "without"}) {
       told[key] = request_[key];
     }
     if (!Say(Kind::kStart, protocol::StartMessage{.request = told.dump(),
@@ -227,7 +231,8 @@ int ShowWalls(int reply) {
                   {"arguments", json::array()},
                   {"ptx", "/dev/null"},
                   {"library", HostProgram().string()},
-                  {"memory", uint64_t{1} << 30}};
+                  {"memory", uint64_t{1} << 30},
+                  {"without", json::array()}};
   for (const char* key : {"function", "style", "results", "hints"}) request[key] = "";
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   Session session(std::move(request), nowhere);

@@ -119,7 +119,8 @@ int Run() {
   void* frame = nullptr;
   ::backtrace(&frame, 1);
   const std::string library = request["library"].get<std::string>();
-  const Walls walls = EnterSandbox(library, request["memory"].get<uint64_t>());
+  const Walls walls = EnterSandbox(library, request["memory"].get<uint64_t>(),
+                                   request["without"].get<std::set<std::string>>());
   channel.SendWalls({walls.names, walls.filter.loader_begin, walls.filter.loader_end},
                     walls.filter.listener);
   ::close(walls.filter.listener);

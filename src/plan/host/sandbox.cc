@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "plan/host/walls.h"
+
 namespace kernelsmith::host {
 namespace {
 
@@ -61,25 +63,28 @@ void Limit(__rlimit_resource resource, uint64_t value) {
 
 }  // namespace
 
-Walls EnterSandbox(const std::string& library, uint64_t memory) {
-  Walls walls;
+Walls EnterSandbox(const std::string& library, uint64_t memory,
+                   const std::set<std::string>& without) {
+  Walls standing;
   const uint64_t in_use = AddressSpaceInUse();
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (EnterNamespaces()) walls.names.emplace_back("namespaces");
-  if (EnterLandlock(library)) walls.names.emplace_back("landlock");
+  if (!without.contains(walls::kNamespaces) && EnterNamespaces())
+    standing.names.emplace_back("namespaces");
+  if (!without.contains(walls::kLandlock) && EnterLandlock(library))
+    standing.names.emplace_back("landlock");
   Limit(RLIMIT_CORE, 0);
-  if (in_use > 0) {
+  if (in_use > 0 && !without.contains(walls::kMemory)) {
     Limit(RLIMIT_AS, in_use + memory);
-    walls.names.emplace_back("memory");
+    standing.names.emplace_back("memory");
   }
-  walls.filter = InstallSystemCallFilter();
-  if (walls.filter.listener < 0) {
+  standing.filter = InstallSystemCallFilter(without);
+  if (standing.filter.listener < 0) {
     // Without this wall nothing may run.
     std::fprintf(stderr, "seccomp is not available: %s\n", std::strerror(errno));
     ::_exit(3);
   }
-  walls.names.emplace_back("seccomp");
-  return walls;
+  standing.names.emplace_back("seccomp");
+  return standing;
 }
 
 }  // namespace kernelsmith::host

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ struct Walls {
 
 // No network, no new processes, no signals to others, no ptrace, and of the file system only
 // `library`. `memory` is how many bytes of host memory may be added to what is in use. Without
-// a filter of system calls the process ends.
-Walls EnterSandbox(const std::string& library, uint64_t memory);
+// a filter of system calls the process ends. `without`: walls.h.
+Walls EnterSandbox(const std::string& library, uint64_t memory,
+                   const std::set<std::string>& without);
 
 }  // namespace kernelsmith::host

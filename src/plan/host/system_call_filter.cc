@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "plan/host/channel.h"
+#include "plan/host/walls.h"
 
 namespace kernelsmith::host {
 namespace {
@@ -184,18 +185,19 @@ class Program {
   std::vector<sock_filter> code_;
 };
 
-std::vector<sock_filter> MakeFilter(const Text& text) {
-  constexpr uint32_t kAsk = SECCOMP_RET_USER_NOTIF;
+std::vector<sock_filter> MakeFilter(const Text& text, const std::set<std::string>& without) {
   constexpr uint32_t kAllow = SECCOMP_RET_ALLOW;
+  constexpr uint32_t kAsk = SECCOMP_RET_USER_NOTIF;
   Program program;
   program.Load(kArchitecture);
   program.Jump(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0);
   program.Return(SECCOMP_RET_KILL_PROCESS);
-  program.RequireInstructionIn(text.all, kAsk);
+  if (!without.contains(walls::kInstructions)) program.RequireInstructionIn(text.all, kAsk);
 
   // The channel belongs to this program's own instructions.
   for (const int call : {SYS_read, SYS_write, SYS_writev, SYS_readv, SYS_pread64, SYS_close,
                          SYS_ftruncate, SYS_fallocate}) {
+    if (without.contains(walls::kChannel)) break;
     program.OnCall(static_cast<uint32_t>(call), [&] {
       program.Load(Argument(0));
       program.ReturnIf(static_cast<uint32_t>(kChannel), kAsk);
@@ -203,7 +205,7 @@ std::vector<sock_filter> MakeFilter(const Text& text) {
   }
   for (const int call : {SYS_sendto, SYS_recvfrom, SYS_sendmsg}) {
     program.OnCall(static_cast<uint32_t>(call), [&] {
-      program.RequireInstructionIn(text.own, kAsk);
+      if (!without.contains(walls::kChannel)) program.RequireInstructionIn(text.own, kAsk);
       program.Load(Argument(0));
       program.ReturnIf(static_cast<uint32_t>(kChannel), kAllow);
       program.Return(kAsk);
@@ -214,10 +216,11 @@ std::vector<sock_filter> MakeFilter(const Text& text) {
     program.OnCall(static_cast<uint32_t>(call), [&] {
       program.Load(Argument(2));
       program.Jump(BPF_JSET, PROT_EXEC, 0, 1);
-      program.Return(kAsk);
+      program.Return(without.contains(walls::kCode) ? kAllow : kAsk);
       program.Return(kAllow);
     });
   }
+  if (without.contains(walls::kCalls)) program.Return(kAllow);
   // Threads, but no processes.
   program.OnCall(SYS_clone, [&] {
     program.Load(Argument(0));
@@ -260,12 +263,12 @@ std::vector<sock_filter> MakeFilter(const Text& text) {
 
 }  // namespace
 
-CallFilter InstallSystemCallFilter() {
+CallFilter InstallSystemCallFilter(const std::set<std::string>& without) {
   Text text;
   ::dl_iterate_phdr(FindText, &text);
   CallFilter filter{.loader_begin = text.loader.begin, .loader_end = text.loader.end};
   if (text.own.empty()) return filter;
-  std::vector<sock_filter> code = MakeFilter(text);
+  std::vector<sock_filter> code = MakeFilter(text, without);
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
   filter.listener =
       static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,

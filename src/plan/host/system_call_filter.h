@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 
 namespace kernelsmith::host {
 
@@ -14,7 +16,8 @@ struct CallFilter {
 };
 
 // Installs the filter for every thread of this process and of those to come, for ever. Nothing in
-// this process sees or can change what becomes of a call that it does not allow.
-CallFilter InstallSystemCallFilter();
+// this process sees or can change what becomes of a call that it does not allow. `without`:
+// walls.h.
+CallFilter InstallSystemCallFilter(const std::set<std::string>& without);
 
 }  // namespace kernelsmith::host
