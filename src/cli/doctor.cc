@@ -51,6 +51,23 @@ constexpr Wall kWalls[] = {
     {"memory", "more host memory than the limit", false},
 };
 
+// What host code would like to get at: each is tried for real.
+struct Aim {
+  const char* name;
+  const char* what;
+};
+constexpr Aim kAims[] = {
+    {"environment", "variables of this program, keys among them"},
+    {"descriptors", "files that this program has open"},
+    {"files", "any file"},
+    {"network", "the network, and sockets of this machine"},
+    {"processes", "new processes, and signals to others"},
+    {"memory", "more memory than the limit"},
+    {"instructions", "system calls by instructions of its own"},
+    {"code", "memory that it writes code into"},
+    {"channel", "the line on which its calls are told"},
+};
+
 std::string SystemName(const FileSystem& files) {
   utsname name{};
   ::uname(&name);
@@ -68,11 +85,18 @@ std::string SystemName(const FileSystem& files) {
 Result<ExitCode> Doctor(Session& session) {
   const std::vector<Row> rows = Examine(session.tools);
   const std::vector<std::string> gpus = session.tools.Gpus();
-  const Result<std::vector<std::string>> walls = SandboxWalls(session.processes);
+  const Result<SandboxState> sandbox_state = TrySandbox(session.processes);
   const auto stands = [&](const Wall& wall) {
-    return walls.ok() && std::find(walls->begin(), walls->end(), wall.name) != walls->end();
+    return sandbox_state.ok() && std::find(sandbox_state->walls.begin(), sandbox_state->walls.end(),
+                                           wall.name) != sandbox_state->walls.end();
+  };
+  const auto held = [&](const Aim& aim) {
+    if (!sandbox_state.ok()) return false;
+    const auto found = sandbox_state->tried.find(aim.name);
+    return found != sandbox_state->tried.end() && found->second;
   };
   bool complete = true;
+  for (const Aim& aim : kAims) complete &= held(aim);
   for (const Wall& wall : kWalls) complete &= stands(wall) || !wall.needed;
   for (const Row& row : rows) complete &= row.tool.has_value() || !row.needed;
   const unsigned cores = std::thread::hardware_concurrency();
@@ -88,11 +112,14 @@ Result<ExitCode> Doctor(Session& session) {
     }
     nlohmann::json sandbox = nlohmann::json::object();
     for (const Wall& wall : kWalls) sandbox[wall.name] = stands(wall);
+    nlohmann::json tried = nlohmann::json::object();
+    for (const Aim& aim : kAims) tried[aim.name] = held(aim);
     session.PrintJson({{"version", kVersion},
                        {"system", SystemName(session.files)},
                        {"cores", cores},
                        {"tools", std::move(found)},
                        {"sandbox", std::move(sandbox)},
+                       {"kept_out", std::move(tried)},
                        {"gpus", gpus},
                        {"complete", complete}});
     return complete ? kExitOk : kExitInconclusive;
@@ -124,7 +151,17 @@ Result<ExitCode> Doctor(Session& session) {
                                             : session.Paint(wall.needed ? "31" : "33", "missing"),
                                wall.name, wall.keeps_out);
   }
-  if (!walls.ok()) session.out << fmt::format("  {}\n", walls.error().message());
+  if (!sandbox_state.ok()) {
+    session.out << fmt::format("  {}\n", sandbox_state.error().message());
+  } else {
+    session.out << "A candidate of ours tried to get at:\n";
+    for (const Aim& aim : kAims) {
+      session.out << fmt::format(
+          "  {} {:<12} {}\n",
+          held(aim) ? session.Paint("32", "kept out") : session.Paint("31", "OPEN    "), aim.name,
+          aim.what);
+    }
+  }
   session.out << (complete ? "\nEverything that is needed is here.\n"
                            : "\nSome commands will not work until the missing tools are there.\n");
   return complete ? kExitOk : kExitInconclusive;

@@ -278,20 +278,30 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
   return outcome;
 }
 
-Result<std::vector<std::string>> SandboxWalls(ProcessRunner& processes) {
+Result<SandboxState> TrySandbox(ProcessRunner& processes) {
   KS_TRY(const ProcessResult result, processes.Run({.argv = {FindTracer({}).string(), "--walls"},
+                                                    .env = {{"KERNELSMITH_CANARY", "1"}},
                                                     .unset_env = {"LD_PRELOAD", "LD_LIBRARY_PATH"},
-                                                    .timeout = std::chrono::seconds(20)}));
+                                                    .timeout = std::chrono::seconds(60)}));
   const json walls = json::parse(result.out, nullptr, false);
   if (result.exit_code != 0 || !walls.is_array()) {
     return MissingTool("the sandbox can't be set up: " +
                        (result.err.empty() ? "no reason given" : result.err));
   }
-  std::vector<std::string> names;
+  SandboxState state;
   for (const json& wall : walls) {
-    if (wall.is_string()) names.push_back(wall.get<std::string>());
+    if (wall.is_string()) state.walls.push_back(wall.get<std::string>());
   }
-  return names;
+  std::istringstream lines(result.err);
+  std::string how;
+  std::string what;
+  while (lines >> how >> what) {
+    if (how != "held" && how != "broken") continue;
+    // It is tried in two calls.
+    const auto known = state.tried.emplace(what, true).first;
+    known->second &= how == "held";
+  }
+  return state;
 }
 
 std::vector<SourceLocation> ResolveSites(const CompiledCandidate& candidate,

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,9 +64,15 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
                            const std::vector<CallArgument>& arguments, const TraceOptions& options,
                            ProcessRunner& processes);
 
-// The names of the sandbox's walls that stand on this machine: "seccomp", "landlock",
-// "namespaces", "memory". Without seccomp nothing is traced at all: that is an error.
-Result<std::vector<std::string>> SandboxWalls(ProcessRunner& processes);
+// What the sandbox does on this machine.
+struct SandboxState {
+  std::vector<std::string>
+      walls;  // those that stand: "seccomp", "landlock", "namespaces", "memory"
+  // What a candidate of ours tried to get at (src/plan/host/probe.cc), and whether it was kept out.
+  std::map<std::string, bool> tried;
+};
+// Without seccomp nothing is traced at all: that is an error.
+Result<SandboxState> TrySandbox(ProcessRunner& processes);
 
 // The place in the candidate of each site (PlanStep::site); those not found have an empty file.
 std::vector<SourceLocation> ResolveSites(const CompiledCandidate& candidate,

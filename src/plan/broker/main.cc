@@ -225,18 +225,40 @@ int Run(int reply) {
   return Session(std::move(request), reply).Run();
 }
 
-// --walls: which walls stand on this machine, as a line of JSON.
-int ShowWalls(int reply) {
+// Beside the program in a build tree, in the libraries' folder of an installation.
+std::filesystem::path ProbeLibrary() {
+  const std::filesystem::path folder = HostProgram().parent_path();
+  for (const char* place : {"lib/kernelsmith", "../lib/kernelsmith", "../lib64/kernelsmith",
+                            "../lib/x86_64-linux-gnu/kernelsmith"}) {
+    std::filesystem::path found = folder / place / "kernelsmith-probe.so";
+    std::error_code error;
+    if (std::filesystem::exists(found, error)) return std::filesystem::canonical(found, error);
+  }
+  return {};
+}
+
+// --walls: puts the walls up and tries each of them for real. Standard output gets the names of
+// what the system offers, as a line of JSON; standard error a line "held NAME" or "broken NAME" for
+// each try (host/probe.cc).
+int TryWalls(int reply) {
   json request = {{"device_memory", uint64_t{1} << 30},
                   {"arguments", json::array()},
+                  {"results", json::array()},
+                  {"hints", json::array()},
                   {"ptx", "/dev/null"},
-                  {"library", HostProgram().string()},
-                  {"memory", uint64_t{1} << 30},
+                  {"library", ProbeLibrary().string()},
+                  {"function", "probe"},
+                  {"style", "torch"},
+                  {"memory", uint64_t{2} << 30},
+                  {"direct", false},
                   {"without", json::array()}};
-  for (const char* key : {"function", "style", "results", "hints"}) request[key] = "";
   const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  // Something to be found, if descriptors were inherited.
+  const int canary = ::fcntl(nowhere, F_DUPFD, 100);
   Session session(std::move(request), nowhere);
-  if (const int failed = session.Start(); failed != 0) return failed;
+  const int failed = session.Run();
+  ::close(canary);
+  if (failed != 0) return failed;
   const std::string line = json(session.walls()).dump() + "\n";
   return ::write(reply, line.data(), line.size()) == static_cast<ssize_t>(line.size()) ? 0 : 1;
 }
@@ -250,7 +272,7 @@ int main(int argc, char** argv) {
   if (reply < 0 || ::dup2(2, 1) < 0) return 2;
   int code = 2;
   try {
-    code = argc == 2 && std::strcmp(argv[1], "--walls") == 0 ? kernelsmith::broker::ShowWalls(reply)
+    code = argc == 2 && std::strcmp(argv[1], "--walls") == 0 ? kernelsmith::broker::TryWalls(reply)
                                                              : kernelsmith::broker::Run(reply);
   } catch (const nlohmann::json::exception& error) {
     std::fprintf(stderr, "kernelsmith-tracer: %s\n", error.what());
