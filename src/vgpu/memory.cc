@@ -113,6 +113,7 @@ Error DeviceMemory::OutOfMemory(const std::string& why) {
 void DeviceMemory::ReturnPages(uint64_t address, uint64_t bytes) {
   fallocate(memory_fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
             static_cast<off_t>(address - base_), static_cast<off_t>(bytes));
+  if (address < base_ + options_.placed) return;  // others choose what comes there
   auto next = free_pages_.lower_bound(address);
   if (next != free_pages_.begin()) {
     auto previous = std::prev(next);

@@ -216,7 +216,8 @@ void TraceRecorder::Upload(protocol::UploadMessage upload) {
          upload.place);
   pending_.emplace_back([upload = std::move(upload)] {
     void* to = At(upload.to, upload.bytes.size());
-    if (to != nullptr) std::memcpy(to, upload.bytes.data(), upload.bytes.size());
+    if (to == nullptr || upload.bytes.empty()) return;
+    std::memcpy(to, upload.bytes.data(), upload.bytes.size());
   });
 }
 
