@@ -10,6 +10,7 @@
 
 #include "compile/build.h"
 #include "compile/device_names.h"
+#include "compile/extended_lambdas.h"
 #include "compile/source_style.h"
 #include "compile/visible_library.h"
 #include "support/cache.h"
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of every key: raise it when the way of compiling changes.
-constexpr const char* kRecipe = "3";
+constexpr const char* kRecipe = "4";
 
 fs::path ExecutableFolder() {
   std::error_code error;
@@ -34,15 +35,16 @@ fs::path ExecutableFolder() {
 // Those that are named, the installed headers, those of the source tree.
 fs::path FindHeaders(const FileSystem& files, const FolderSettings& folders,
                      const CompileOptions& options) {
-  if (!options.headers.empty()) return options.headers;
-  if (!folders.headers.empty()) return folders.headers;
+  // Absolute: compilers run in a folder of their own.
+  if (!options.headers.empty()) return fs::absolute(options.headers);
+  if (!folders.headers.empty()) return fs::absolute(folders.headers);
   fs::path installed = ExecutableFolder().parent_path() / "share" / "kernelsmith" / "include";
   if (files.Exists(installed / "torch" / "extension.h")) return installed;
   return KS_LIGHT_HEADERS;
 }
 
 fs::path FindCache(const FolderSettings& folders, const CompileOptions& options) {
-  return options.cache.empty() ? folders.Cache() / "candidates" : options.cache;
+  return fs::absolute(options.cache.empty() ? folders.Cache() / "candidates" : options.cache);
 }
 
 // The contents of every header, so that a changed header makes a new key.
@@ -62,10 +64,44 @@ std::string HeadersHash(const fs::path& headers) {
   return Sha256(all);
 }
 
+// A file's name as #line takes it.
+std::string Literal(const std::string& name) {
+  std::string literal = "\"";
+  for (const char c : name) {
+    if (c == '"' || c == '\\') literal += '\\';
+    literal += c == '\n' || c == '\r' ? '?' : c;
+  }
+  return literal + "\"";
+}
+
 // The candidate's own lines keep their numbers.
 std::string SourceToCompile(const std::string& name, const std::string& text,
                             const SourceStyle& style) {
-  return fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}", name, text, style.suffix);
+  return fmt::format("#line 1 {}\n{}\n#line 1 \"registration\"\n{}", Literal(name), text,
+                     style.suffix);
+}
+
+// The name of the candidate's copy. nvcc makes names of what it keeps from it.
+constexpr const char* kInput = "candidate.cu";
+
+// Writes the source and its own headers to a folder of their own; gives the file to compile.
+Result<fs::path> WriteSources(FileSystem& files, const fs::path& scratch, const fs::path& source,
+                              const std::string& text, const std::vector<OwnHeader>& own_headers,
+                              const SourceStyle& style) {
+  const fs::path folder = scratch / "source";
+  KS_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  for (const OwnHeader& header : own_headers) {
+    const fs::path path = folder / header.name;
+    if (header.name == kInput && source.filename() != kInput) {
+      return Unsupported(fmt::format("a header of a candidate can't be named {}", kInput));
+    }
+    KS_RETURN_IF_ERROR(files.MakeDirectories(path.parent_path()));
+    const std::string shown = (source.parent_path() / header.name).string();
+    KS_RETURN_IF_ERROR(
+        files.Write(path, fmt::format("#line 1 {}\n{}", Literal(shown), header.text)));
+  }
+  KS_RETURN_IF_ERROR(files.Write(folder / kInput, SourceToCompile(source.string(), text, style)));
+  return folder / kInput;
 }
 
 // A folder that is removed unless it was moved to its place.
@@ -129,6 +165,7 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const auto start = std::chrono::steady_clock::now();
   KS_TRY(const std::string text, files_.Read(source));
   KS_TRY(const SourceStyle style, StyleOf(text, source.string()));
+  KS_TRY(const std::vector<OwnHeader> own_headers, OwnHeaders(source.parent_path(), text));
   const fs::path headers = FindHeaders(files_, folders_, options);
   const fs::path cache = FindCache(folders_, options);
 
@@ -138,12 +175,17 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   for (const std::string& flag : options.flags) everything += flag + "\n";
   // The name is part of it: diagnostics, assert and names of anonymous namespaces hold it.
   everything += source.string() + "\n" + text;
+  for (const OwnHeader& header : own_headers) {
+    everything += fmt::format("\n{} {}\n{}", header.name, header.text.size(), header.text);
+  }
+  if (options.unconfined_for_tests) everything += "\nunconfined";
   const std::string key = Sha256(everything);
   const fs::path folder = cache / key.substr(0, 2) / key;
 
   const auto finish = [&](CompiledCandidate candidate) {
     candidate.source = source;
     candidate.text = text;
+    candidate.own_headers = own_headers;
     candidate.style = style.style;
     candidate.key = key;
     candidate.duration = std::chrono::steady_clock::now() - start;
@@ -159,8 +201,8 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const ScratchFolder scratch(options, cache);
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
   const std::string name = source.string();
-  KS_RETURN_IF_ERROR(
-      files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, text, style)));
+  KS_TRY(const fs::path input,
+         WriteSources(files_, scratch.path(), source, text, own_headers, style));
   const Build build{.processes = processes_,
                     .files = files_,
                     .options = options,
@@ -169,9 +211,11 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
                     .headers = headers,
                     .headers_hash = headers_hash,
                     .scratch = scratch.path(),
+                    .input = input,
                     .source = source,
                     .text = text,
-                    .style = style.style};
+                    .style = style.style,
+                    .extended_lambdas = NeedsExtendedLambdas(text, own_headers)};
   std::optional<std::vector<Diagnostic>> diagnostics;
   bool by_clang = false;
   if (!options.nvcc_only) {
@@ -192,7 +236,7 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     const std::string kept = it->path().filename().string();
     if (kept != "candidate.ptx" && kept != "host.so") superfluous.push_back(it->path());
   }
-  for (const fs::path& path : superfluous) fs::remove(path, error);
+  for (const fs::path& path : superfluous) fs::remove_all(path, error);
   KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", by_clang ? "clang" : "nvcc"));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(folder.parent_path()));
   fs::rename(scratch.path(), folder, error);
@@ -245,30 +289,32 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   KS_TRY(const SourceStyle style, StyleOf(candidate.text, candidate.source.string()));
   const ScratchFolder scratch(options, FindCache(folders_, options));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
-  const std::string name = candidate.source.string();
-  KS_RETURN_IF_ERROR(
-      files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, candidate.text, style)));
+  KS_TRY(const fs::path input, WriteSources(files_, scratch.path(), candidate.source,
+                                            candidate.text, candidate.own_headers, style));
   const fs::path cache = FindCache(folders_, options);
   KS_TRY(fs::path library, VisibleLibrary(nvcc, cache));
   UseCached(options, cache, library);
   if (!files_.Exists(library)) {  // it was removed while we said so
     KS_TRY(library, VisibleLibrary(nvcc, cache));
   }
-  const Build build{.processes = processes_,
-                    .files = files_,
-                    .options = options,
-                    .nvcc = nvcc,
-                    .cache = FindCache(folders_, options),
-                    .headers = FindHeaders(files_, folders_, options),
-                    .headers_hash = {},
-                    .scratch = scratch.path(),
-                    .source = candidate.source,
-                    .text = candidate.text,
-                    .style = candidate.style};
+  const Build build{
+      .processes = processes_,
+      .files = files_,
+      .options = options,
+      .nvcc = nvcc,
+      .cache = FindCache(folders_, options),
+      .headers = FindHeaders(files_, folders_, options),
+      .headers_hash = {},
+      .scratch = scratch.path(),
+      .input = input,
+      .source = candidate.source,
+      .text = candidate.text,
+      .style = candidate.style,
+      .extended_lambdas = NeedsExtendedLambdas(candidate.text, candidate.own_headers)};
   const fs::path made = scratch.path() / "out.ptx";
   KS_TRY(const ProcessResult result,
-         processes_.Run(
-             NvccToPtx(build, {"-Xcicc", "-nvvmir-library", "-Xcicc", library.string()}, made)));
+         processes_.Run(NvccToPtx(build, {"-Xcicc", "-nvvmir-library", "-Xcicc", library.string()},
+                                  made, {library})));
   KS_TRY(const std::vector<Diagnostic> messages, Messages(build, result));
   static_cast<void>(messages);  // Compile has told them
   KS_TRY(std::string ptx, files_.Read(made));

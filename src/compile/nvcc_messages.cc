@@ -6,8 +6,15 @@
 #include <optional>
 #include <regex>
 
+#include "support/foreign_text.h"
+
 namespace kernelsmith {
 namespace {
+
+// More than anybody reads; a candidate chooses how many there are and how long.
+constexpr size_t kMostDiagnostics = 200;
+constexpr size_t kLongestMessage = 1000;
+constexpr size_t kLongestName = 4096;
 
 Severity SeverityOf(const std::string& word) {
   if (word.find("warning") != std::string::npos || word == "remark") return Severity::kWarning;
@@ -68,6 +75,7 @@ std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::st
     start = end + 1;
     // Longer lines are template dumps; regular expressions must not walk them.
     if (line.size() > 4000) continue;
+    if (diagnostics.size() == kMostDiagnostics) break;
     std::smatch match;
     Diagnostic diagnostic;
     if (std::regex_match(line, match, kCuda)) {
@@ -85,8 +93,12 @@ std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::st
     } else {
       continue;
     }
+    // Names of files and messages are as much the candidate's text as its source.
+    diagnostic.where.file = CleanForeignText(diagnostic.where.file, kLongestName);
+    diagnostic.message = CleanForeignText(diagnostic.message, kLongestMessage);
     if (diagnostic.where.file == file) {
-      diagnostic.source_line = std::string(LineOf(text, diagnostic.where.line));
+      diagnostic.source_line =
+          CleanForeignText(LineOf(text, diagnostic.where.line), kLongestMessage);
     }
     diagnostics.push_back(std::move(diagnostic));
   }
@@ -98,7 +110,8 @@ Error CompilationError(std::vector<Diagnostic> diagnostics, std::string_view out
   if (diagnostics.empty()) {
     // Whatever it was, it was not in a form we know: show the end of it.
     const size_t from = output.size() > 2000 ? output.size() - 2000 : 0;
-    return InvalidInput(fmt::format("the compiler failed: {}", output.substr(from)));
+    return InvalidInput(
+        fmt::format("the compiler failed: {}", CleanForeignText(output.substr(from), 2000)));
   }
   for (Diagnostic& diagnostic : diagnostics) {
     if (const std::optional<std::string> header = ForgottenHeader(diagnostic.message)) {
