@@ -25,7 +25,8 @@ struct Build {
   std::filesystem::path source;   // as the user named it
   std::string text;               // the source
   CandidateStyle style = CandidateStyle::kTorch;
-  bool extended_lambdas = false;  // nvcc gets --extended-lambda
+  bool extended_lambdas = false;                     // nvcc gets --extended-lambda
+  std::vector<std::filesystem::path> real_includes;  // instead of `headers`; empty: `headers`
 };
 
 // Says that this process uses an entry of `cache`, the folder of candidates (support/cache.h).

@@ -17,7 +17,11 @@ namespace fs = std::filesystem;
 // As PyTorch's build calls it, and lines for messages.
 std::vector<std::string> CommonArguments(const Build& build) {
   std::vector<std::string> arguments(kTorchDefines.begin(), kTorchDefines.end());
-  arguments.insert(arguments.end(), {"-isystem", build.headers.string()});
+  std::vector<fs::path> includes = build.real_includes;
+  if (includes.empty()) includes.push_back(build.headers);
+  for (const fs::path& include : includes) {
+    arguments.insert(arguments.end(), {"-isystem", include.string()});
+  }
   arguments.insert(arguments.end(), kTorchCudaDefines.begin(), kTorchCudaDefines.end());
   arguments.insert(arguments.end(), kTorchNvccFlags.begin(), kTorchNvccFlags.end());
   arguments.insert(arguments.end(),

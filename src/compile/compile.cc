@@ -9,8 +9,10 @@
 #include <system_error>
 
 #include "compile/build.h"
+#include "compile/conditionals.h"
 #include "compile/device_names.h"
 #include "compile/extended_lambdas.h"
+#include "compile/real_headers.h"
 #include "compile/source_style.h"
 #include "compile/visible_library.h"
 #include "support/cache.h"
@@ -104,6 +106,45 @@ Result<fs::path> WriteSources(FileSystem& files, const fs::path& scratch, const 
   return folder / kInput;
 }
 
+// Refuses what is another program wherever it is compiled.
+Status SameEverywhere(const fs::path& source, const std::string& text,
+                      const std::vector<OwnHeader>& own_headers) {
+  std::optional<Diagnostic> problem = DependsOnPlace(text, source.string());
+  for (size_t i = 0; i < own_headers.size() && !problem; ++i) {
+    problem =
+        DependsOnPlace(own_headers[i].text, (source.parent_path() / own_headers[i].name).string());
+  }
+  if (problem) return Error(ErrorKind::kUnsupported, *std::move(problem));
+  return {};
+}
+
+bool Asks(const std::string& text, const std::vector<OwnHeader>& own_headers) {
+  return !ConditionalsOf(text).empty() ||
+         std::any_of(own_headers.begin(), own_headers.end(),
+                     [](const OwnHeader& header) { return !ConditionalsOf(header.text).empty(); });
+}
+
+// The sources as PyTorch's headers decided them, beside the results.
+constexpr const char* kDecided = "decided.json";
+
+Status WriteDecided(FileSystem& files, const fs::path& path, const DecidedSource& decided) {
+  nlohmann::json headers = nlohmann::json::array();
+  for (const OwnHeader& header : decided.own_headers) headers.push_back({header.name, header.text});
+  const nlohmann::json all = {{"text", decided.text}, {"headers", std::move(headers)}};
+  return files.Write(path, all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void ReadDecided(const FileSystem& files, const fs::path& path, CompiledCandidate& candidate) {
+  const Result<std::string> text = files.Read(path);
+  if (!text.ok()) return;
+  const nlohmann::json all = nlohmann::json::parse(*text, nullptr, false);
+  if (all.is_discarded()) return;
+  candidate.decided_text = all.value("text", "");
+  for (const nlohmann::json& header : all.value("headers", nlohmann::json::array())) {
+    candidate.own_headers.push_back({header.at(0), header.at(1)});
+  }
+}
+
 // A folder that is removed unless it was moved to its place.
 class ScratchFolder {
  public:
@@ -132,6 +173,7 @@ std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::p
   candidate.host_library = folder / "host.so";
   candidate.cached = true;
   candidate.host_by_clang = *complete == "clang";
+  ReadDecided(files, folder / kDecided, candidate);
   return candidate;
 }
 
@@ -165,7 +207,8 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const auto start = std::chrono::steady_clock::now();
   KS_TRY(const std::string text, files_.Read(source));
   KS_TRY(const SourceStyle style, StyleOf(text, source.string()));
-  KS_TRY(const std::vector<OwnHeader> own_headers, OwnHeaders(source.parent_path(), text));
+  KS_TRY(std::vector<OwnHeader> own_headers, OwnHeaders(source.parent_path(), text));
+  KS_RETURN_IF_ERROR(SameEverywhere(source, text, own_headers));
   const fs::path headers = FindHeaders(files_, folders_, options);
   const fs::path cache = FindCache(folders_, options);
 
@@ -185,7 +228,10 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const auto finish = [&](CompiledCandidate candidate) {
     candidate.source = source;
     candidate.text = text;
-    candidate.own_headers = own_headers;
+    if (candidate.decided_text.empty()) {
+      candidate.decided_text = text;
+      candidate.own_headers = own_headers;
+    }
     candidate.style = style.style;
     candidate.key = key;
     candidate.duration = std::chrono::steady_clock::now() - start;
@@ -203,22 +249,35 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const std::string name = source.string();
   KS_TRY(const fs::path input,
          WriteSources(files_, scratch.path(), source, text, own_headers, style));
-  const Build build{.processes = processes_,
-                    .files = files_,
-                    .options = options,
-                    .nvcc = nvcc,
-                    .cache = cache,
-                    .headers = headers,
-                    .headers_hash = headers_hash,
-                    .scratch = scratch.path(),
-                    .input = input,
-                    .source = source,
-                    .text = text,
-                    .style = style.style,
-                    .extended_lambdas = NeedsExtendedLambdas(text, own_headers)};
+  Build build{.processes = processes_,
+              .files = files_,
+              .options = options,
+              .nvcc = nvcc,
+              .cache = cache,
+              .headers = headers,
+              .headers_hash = headers_hash,
+              .scratch = scratch.path(),
+              .input = input,
+              .source = source,
+              .text = text,
+              .style = style.style,
+              .extended_lambdas = NeedsExtendedLambdas(text, own_headers)};
   std::optional<std::vector<Diagnostic>> diagnostics;
   bool by_clang = false;
-  if (!options.nvcc_only) {
+  // clang has macros of its own, so it does not see sources that ask for any.
+  const bool asks = Asks(text, own_headers);
+  bool decided_otherwise = false;
+  if (asks && style.style == CandidateStyle::kTorch) {
+    KS_TRY(const RealHeaders real, FindRealHeaders(tools_, processes_, files_));
+    KS_TRY(const DecidedSource decided, DecideConditionals(build, real, own_headers));
+    if (decided.changed) {
+      decided_otherwise = true;
+      KS_TRY(build.input, WriteSources(files_, scratch.path(), source, decided.text,
+                                       decided.own_headers, style));
+      KS_RETURN_IF_ERROR(WriteDecided(files_, scratch.path() / kDecided, decided));
+    }
+  }
+  if (!options.nvcc_only && !asks) {
     if (const std::optional<Tool> clang = Clang()) {
       KS_TRY(diagnostics, BuildFast(build, *clang));
       by_clang = diagnostics.has_value();
@@ -234,7 +293,8 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   for (fs::directory_iterator it(scratch.path(), error), end; !error && it != end;
        it.increment(error)) {
     const std::string kept = it->path().filename().string();
-    if (kept != "candidate.ptx" && kept != "host.so") superfluous.push_back(it->path());
+    if (kept != "candidate.ptx" && kept != "host.so" && kept != kDecided)
+      superfluous.push_back(it->path());
   }
   for (const fs::path& path : superfluous) fs::remove_all(path, error);
   KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", by_clang ? "clang" : "nvcc"));
@@ -246,6 +306,13 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     return InternalError(fmt::format("can't write {}: {}", folder.string(), error.message()));
   }
   made->cached = false;
+  if (decided_otherwise) {
+    made->warnings.push_back(
+        {.severity = Severity::kWarning,
+         .where = {.file = name},
+         .message = "its conditionals ask for what PyTorch's headers have and ours lack, or the "
+                    "other way round: judged is what PyTorch's leave of it"});
+  }
   for (Diagnostic& diagnostic : *diagnostics) {
     if (diagnostic.severity == Severity::kWarning && diagnostic.where.file == name) {
       made->warnings.push_back(std::move(diagnostic));
@@ -290,7 +357,7 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   const ScratchFolder scratch(options, FindCache(folders_, options));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
   KS_TRY(const fs::path input, WriteSources(files_, scratch.path(), candidate.source,
-                                            candidate.text, candidate.own_headers, style));
+                                            candidate.decided_text, candidate.own_headers, style));
   const fs::path cache = FindCache(folders_, options);
   KS_TRY(fs::path library, VisibleLibrary(nvcc, cache));
   UseCached(options, cache, library);
@@ -322,6 +389,50 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   KS_TRY(ptx, NamesAsIn(ptx, candidate.ptx));
   KS_RETURN_IF_ERROR(files_.Write(target, ptx));
   return ptx;
+}
+
+Result<RealComparison> CandidateCompiler::CompareWithRealHeaders(const CompiledCandidate& candidate,
+                                                                 CompileOptions options) {
+  if (candidate.style != CandidateStyle::kTorch) {
+    return RealComparison{.not_compared = "the candidate does not use PyTorch's headers"};
+  }
+  const Result<RealHeaders> real = FindRealHeaders(tools_, processes_, files_);
+  if (!real.ok()) return RealComparison{.not_compared = real.error().message()};
+  KS_TRY(const Tool nvcc, Nvcc());
+  KS_TRY(const SourceStyle style, StyleOf(candidate.text, candidate.source.string()));
+  const fs::path cache = FindCache(folders_, options);
+  const ScratchFolder scratch(options, cache);
+  // The source itself, not what was decided of it: that is what users have.
+  KS_TRY(const std::vector<OwnHeader> own_headers,
+         OwnHeaders(candidate.source.parent_path(), candidate.text));
+  KS_TRY(const fs::path input, WriteSources(files_, scratch.path(), candidate.source,
+                                            candidate.text, own_headers, style));
+  options.processor_time = std::max(options.processor_time, std::chrono::seconds(200));
+  const Build build{.processes = processes_,
+                    .files = files_,
+                    .options = options,
+                    .nvcc = nvcc,
+                    .cache = cache,
+                    .headers = FindHeaders(files_, folders_, options),
+                    .headers_hash = {},
+                    .scratch = scratch.path(),
+                    .input = input,
+                    .source = candidate.source,
+                    .text = candidate.text,
+                    .style = candidate.style,
+                    .extended_lambdas = NeedsExtendedLambdas(candidate.text, own_headers),
+                    .real_includes = real->includes};
+  const fs::path made = scratch.path() / "real.ptx";
+  KS_TRY(const ProcessResult result, processes_.Run(NvccToPtx(build, {}, made, real->includes)));
+  const Result<std::vector<Diagnostic>> messages = Messages(build, result);
+  if (!messages.ok()) {
+    const Error& error = messages.error();
+    if (error.kind() == ErrorKind::kTimeout) return RealComparison{.not_compared = error.message()};
+    return RealComparison{
+        .differences = {"it does not compile with PyTorch's headers: " + error.message()}};
+  }
+  KS_TRY(const std::string ptx, files_.Read(made));
+  return RealComparison{.differences = KernelDifferences(candidate.ptx, ptx)};
 }
 
 }  // namespace kernelsmith

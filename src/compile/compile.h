@@ -48,6 +48,9 @@ enum class CandidateStyle {
 struct CompiledCandidate {
   std::filesystem::path source;  // as the user named it
   std::string text;              // the source
+  // What was compiled: conditionals that PyTorch's headers decide in another way than ours are
+  // decided in it (real_headers.h). Mostly the same as `text`.
+  std::string decided_text;
   std::vector<OwnHeader> own_headers;
   CandidateStyle style = CandidateStyle::kTorch;
   std::string ptx;                     // the PTX of the whole file
@@ -58,6 +61,12 @@ struct CompiledCandidate {
   bool cached = false;
   bool host_by_clang = false;
   std::chrono::nanoseconds duration{0};
+};
+
+// A candidate's device code built with PyTorch's own headers, beside the one that was judged.
+struct RealComparison {
+  std::string not_compared;              // why; empty: it was
+  std::vector<std::string> differences;  // in words; none: the same program
 };
 
 // Safe to use from several threads.
@@ -77,6 +86,11 @@ class CandidateCompiler {
   // algebra. The virtual GPU runs it. Cached too.
   Result<std::string> CompileVisibleMath(const CompiledCandidate& candidate,
                                          const CompileOptions& options);
+
+  // Builds the device code once more with PyTorch's headers, which takes a minute and a half: for
+  // winners alone.
+  Result<RealComparison> CompareWithRealHeaders(const CompiledCandidate& candidate,
+                                                CompileOptions options);
 
  private:
   Result<Tool> Nvcc();
