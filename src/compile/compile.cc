@@ -208,7 +208,9 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   KS_TRY(const std::string text, files_.Read(source));
   KS_TRY(const SourceStyle style, StyleOf(text, source.string()));
   KS_TRY(std::vector<OwnHeader> own_headers, OwnHeaders(source.parent_path(), text));
-  KS_RETURN_IF_ERROR(SameEverywhere(source, text, own_headers));
+  if (!options.any_text_for_tests) {
+    KS_RETURN_IF_ERROR(SameEverywhere(source, text, own_headers));
+  }
   const fs::path headers = FindHeaders(files_, folders_, options);
   const fs::path cache = FindCache(folders_, options);
 
@@ -433,6 +435,24 @@ Result<RealComparison> CandidateCompiler::CompareWithRealHeaders(const CompiledC
   }
   KS_TRY(const std::string ptx, files_.Read(made));
   return RealComparison{.differences = KernelDifferences(candidate.ptx, ptx)};
+}
+
+Result<bool> CandidateCompiler::WallsStand() {
+  CompileOptions options{.nvcc_only = true};
+  const ScratchFolder scratch(options, FindCache(folders_, options));
+  options.cache = scratch.path() / "cache";  // nothing of the probe stays
+  const fs::path canary = scratch.path() / "canary";
+  const fs::path probe = scratch.path() / "probe.cu";
+  KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
+  KS_RETURN_IF_ERROR(files_.Write(canary, "canary"));
+  const auto compile = [&](const std::string& line) -> Result<CompiledCandidate> {
+    KS_RETURN_IF_ERROR(files_.Write(probe, line + "\nextern \"C\" void probe(float* x) {}\n"));
+    return Compile(probe, options);
+  };
+  // A probe that asks for nothing must compile, or the other one proves nothing.
+  const Result<CompiledCandidate> harmless = compile("");
+  if (!harmless.ok()) return harmless.error();
+  return !compile(fmt::format("asm(\".incbin \\\"{}\\\"\");", canary.string())).ok();
 }
 
 }  // namespace kernelsmith

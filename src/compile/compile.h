@@ -38,6 +38,9 @@ struct CompileOptions {
   // Takes the walls around compilers away, so that tests can show what the walls keep out. Only
   // code sets it: no setting and no option of a command does.
   bool unconfined_for_tests = false;
+  // The same for what is refused by its text alone (conditionals.h), so that tests see the
+  // compilers.
+  bool any_text_for_tests = false;
 };
 
 enum class CandidateStyle {
@@ -91,6 +94,10 @@ class CandidateCompiler {
   // winners alone.
   Result<RealComparison> CompareWithRealHeaders(const CompiledCandidate& candidate,
                                                 CompileOptions options);
+
+  // Tries the walls for real: compiles a probe whose assembler reads a file beside the scratch
+  // folder. True: it could not. Error: the probe does not compile for another reason.
+  Result<bool> WallsStand();
 
  private:
   Result<Tool> Nvcc();

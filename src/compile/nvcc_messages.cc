@@ -66,6 +66,8 @@ std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::st
   static const std::regex kHost(
       R"re(^([^\s:][^:]*):(\d+):(?:(\d+):)? (fatal error|error|warning|note): (.*)$)re");
   static const std::regex kPlain(R"re(^(nvcc fatal|nvcc error|error|fatal error)\s*: (.*)$)re");
+  static const std::regex kAssembler(
+      R"re(^[^\s:][^:]*\.(?:s|S):\d+: (?:Error|Fatal error): (.*)$)re");
   std::vector<Diagnostic> diagnostics;
   size_t start = 0;
   while (start < output.size()) {
@@ -88,6 +90,10 @@ std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::st
                           .line = std::atoi(match[2].str().c_str()),
                           .column = std::atoi(match[3].str().c_str())};
       diagnostic.message = match[5].str();
+    } else if (std::regex_match(line, match, kAssembler)) {
+      // Its lines are those of a temporary file.
+      diagnostic.where = {.file = file};
+      diagnostic.message = "assembler: " + match[1].str();
     } else if (std::regex_match(line, match, kPlain)) {
       diagnostic.message = match[2].str();
     } else {
