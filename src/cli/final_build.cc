@@ -21,7 +21,7 @@ std::string ToText(const RealComparison& comparison) {
   if (comparison.differences.empty()) return "built with PyTorch's headers: the same kernels\n";
   std::string text;
   for (const std::string& difference : comparison.differences) {
-    text += fmt::format("{}: {}\n", "other_program", difference);
+    text += fmt::format("{}: {}\n", Name(FindingKind::kOtherProgram), difference);
   }
   return text;
 }
@@ -30,7 +30,7 @@ nlohmann::json ToJson(const RealComparison& comparison) {
   if (!comparison.not_compared.empty()) return {{"not_compared", comparison.not_compared}};
   nlohmann::json findings = nlohmann::json::array();
   for (const std::string& difference : comparison.differences) {
-    findings.push_back({{"kind", "other_program"}, {"message", difference}});
+    findings.push_back({{"kind", Name(FindingKind::kOtherProgram)}, {"message", difference}});
   }
   return {{"findings", std::move(findings)}};
 }

@@ -218,10 +218,8 @@ TEST_F(CompilerWalls, HungryCompilersReachTheLimitOfMemory) {
   CompileOptions options = Options(true);
   options.memory = 300 << 20;
   const auto result = Compile(
-      "template <int... I> struct L {};\n"
-      "struct A { int x[1 << 26]; };\n"
-      "constexpr A Make() { A a{}; for (int i = 0; i < (1 << 26); ++i) a.x[i] = i; return a; }\n"
-      "constexpr A kA = Make();\nint first = kA.x[5];\n",
+      "#define A(x) x x x x x x x x x x\n#define B(x) A(A(A(x)))\n#define C(x) B(B(x))\n"
+      "long big = 0 C(A(+1));\n",
       options);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().kind(), ErrorKind::kTimeout) << result.error().Format();
