@@ -133,6 +133,7 @@ void ApplyOptions(Session& session) {
   if (!session.engine.empty()) engine.engine = *EngineByName(session.engine);
   engine.verbose |= session.verbose;
   session.processes.SetForAll(VariablesOf(engine));
+  session.processes.AllowWithoutLandlock(session.settings.tools.without_landlock);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/final_build.h"
 #include "cli/interrupt.h"
 #include "cli/judge_tools.h"
 #include "cli/task_options.h"
@@ -31,6 +32,7 @@ struct Options {
   uint64_t blocks = 48;
   std::string inputs = "task";
   bool no_libraries = false;
+  bool final_build = false;
   std::string output;
   std::string csv;
   std::string html;
@@ -174,8 +176,15 @@ Result<ExitCode> RunBench(Session& session, Options options) {
   size_t missing = 0;
   std::error_code error;
   const bool many = options.suite || fs::is_directory(options.candidate, error);
+  if (many && options.final_build) {
+    return InvalidInput("--final is for one candidate: it takes minutes");
+  }
   KS_TRY(const std::vector<BenchResult> results,
          many ? BenchMany(session, options, &missing) : BenchOne(session, options));
+  std::optional<RealComparison> real;
+  if (options.final_build && results.front().verified()) {
+    KS_TRY(real, FinalBuild(session, options.candidate));
+  }
   if (!options.csv.empty()) {
     KS_RETURN_IF_ERROR(session.files.Write(options.csv, BenchCsv(results)));
   }
@@ -185,14 +194,18 @@ Result<ExitCode> RunBench(Session& session, Options options) {
   if (session.json) {
     nlohmann::json document = BenchJson(results);
     document["missing"] = missing;
+    if (real) document["real_headers"] = ToJson(*real);
     session.PrintJson(document);
   } else {
     session.out << BenchText(results, session.ColorOut());
+    if (real) session.out << ToText(*real);
     if (missing > 0) {
       session.out << fmt::format("stopped: {} not done; the same command goes on with them\n",
                                  missing);
     }
   }
+  // Whatever was verified is not what users would run.
+  if (real && !real->differences.empty()) return kExitInconclusive;
   return ExitOf(results, missing);
 }
 
@@ -231,6 +244,9 @@ void AddBench(CLI::App& app, Session& session) {
       ->capture_default_str();
   command->add_flag("--no-libraries", options->no_libraries,
                     "Refute candidates that delegate to ATen or cuBLAS");
+  command->add_flag("--final", options->final_build,
+                    "Build a verified candidate with PyTorch's own headers, too, and compare its "
+                    "kernels; takes minutes");
   command->add_option("--csv", options->csv, "Write a table with one line a shape to this file");
   command->add_option("--html", options->html, "Write a page to this file");
   command->add_option("--output", options->output,

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/judge_tools.h"
 #include "cli/version.h"
 #include "plan/trace.h"
 
@@ -95,7 +96,10 @@ Result<ExitCode> Doctor(Session& session) {
     const auto found = sandbox_state->tried.find(aim.name);
     return found != sandbox_state->tried.end() && found->second;
   };
-  bool complete = true;
+  CandidateCompiler compiler = MakeCompiler(session);
+  const Result<bool> compilers = compiler.WallsStand();
+  const bool compilers_walled = compilers.ok() && *compilers;
+  bool complete = compilers_walled;
   for (const Aim& aim : kAims) complete &= held(aim);
   for (const Wall& wall : kWalls) complete &= stands(wall) || !wall.needed;
   for (const Row& row : rows) complete &= row.tool.has_value() || !row.needed;
@@ -120,6 +124,7 @@ Result<ExitCode> Doctor(Session& session) {
                        {"tools", std::move(found)},
                        {"sandbox", std::move(sandbox)},
                        {"kept_out", std::move(tried)},
+                       {"compilers", {{"walled", compilers_walled}}},
                        {"gpus", gpus},
                        {"complete", complete}});
     return complete ? kExitOk : kExitInconclusive;
@@ -162,6 +167,12 @@ Result<ExitCode> Doctor(Session& session) {
           aim.what);
     }
   }
+  session.out << "\nThe walls around compilers, tried with a source that reads a file:\n";
+  session.out << fmt::format(
+      "  {} {:<11} {}\n",
+      compilers_walled ? session.Paint("32", "active ") : session.Paint("31", "missing"),
+      "landlock", "every file but the toolchain's and the candidate's own");
+  if (!compilers.ok()) session.out << fmt::format("  {}\n", compilers.error().message());
   session.out << (complete ? "\nEverything that is needed is here.\n"
                            : "\nSome commands will not work until the missing tools are there.\n");
   return complete ? kExitOk : kExitInconclusive;

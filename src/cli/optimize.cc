@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/final_build.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/session_cache.h"
@@ -39,6 +40,7 @@ struct Options {
   uint64_t blocks = 48;
   ModelFlags model;
   bool opinion = false;
+  bool final_build = false;
   double opinion_threshold = SoftStageOptions().threshold;
   // Which of the above the command line names: a resumed run has its own.
   std::vector<CLI::Option*> fixed;
@@ -306,14 +308,20 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
   watcher.End();
   KS_TRY(const OptimizeResult result, std::move(ran));
   KS_TRY(const Written written, WriteFiles(session, store, optimize, *optimization, result));
+  std::optional<RealComparison> real;
+  if (options.final_build) {
+    KS_TRY(real, FinalBuild(session, written.best));
+  }
   if (session.json) {
     nlohmann::json document = ToJson(result, optimization->target());
     document["file"] = written.best.string();
+    if (real) document["real_headers"] = ToJson(*real);
     if (!written.module.empty()) document["module"] = written.module.string();
     document["report"] = written.report.string();
     session.PrintJson(document);
   } else {
     Print(session, optimize, optimization->target(), result, written);
+    if (real) session.out << ToText(*real);
     if (by_model.proposer) {
       const std::string answers = by_model.proposer->answers().Text();
       session.out << fmt::format(
@@ -322,6 +330,7 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
           answers.empty() ? "" : "; answers: " + answers);
     }
   }
+  if (real && !real->differences.empty()) return kExitInconclusive;
   return kExitOk;
 }
 
@@ -372,6 +381,9 @@ void AddOptimize(CLI::App& app, Session& session) {
        command->add_option("--blocks", options->blocks, "Blocks of a launch to count")
            ->capture_default_str()});
   AddModelOptions(*command, options->model);
+  command->add_flag("--final", options->final_build,
+                    "Build the winner with PyTorch's own headers, too, and compare its kernels; "
+                    "takes minutes");
   command->add_flag("--opinion", options->opinion,
                     "Ask the model what it thinks of its own candidates before they are judged");
   command

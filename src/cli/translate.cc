@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "cli/final_build.h"
 #include "cli/judge_tools.h"
 #include "cli/task_options.h"
 #include "cli/translate_model.h"
@@ -28,6 +29,7 @@ struct Options {
   std::vector<std::string> only;
   DirectionChoice direction;
   bool no_verify = false;
+  bool final_build = false;
   bool suite = false;
   bool quick = false;
   bool genes = false;
@@ -154,12 +156,17 @@ Result<ExitCode> RunOne(Session& session, const Options& options) {
   KS_RETURN_IF_ERROR(
       session.files.Write(module, PythonModule(task, models[options.direction.backward() ? 1 : 0],
                                                models[options.direction.backward() ? 0 : 1])));
+  std::optional<RealComparison> real;
+  if (options.final_build && result.verdict && result.verdict->kind == VerdictKind::kVerified) {
+    KS_TRY(real, FinalBuild(session, file));
+  }
   if (session.json) {
     nlohmann::json document = {{"task", task.name},
                                {"direction", Name(direction)},
                                {"file", file.string()},
                                {"module", module.string()}};
     document["verdict"] = result.verdict ? ToJson(*result.verdict) : nlohmann::json("not verified");
+    if (real) document["real_headers"] = ToJson(*real);
     session.PrintJson(document);
   } else {
     session.out << fmt::format("{}\n{}\n", file.string(), module.string());
@@ -168,7 +175,9 @@ Result<ExitCode> RunOne(Session& session, const Options& options) {
     } else {
       session.out << "not verified: --no-verify was given\n";
     }
+    if (real) session.out << ToText(*real);
   }
+  if (real && !real->differences.empty()) return kExitInconclusive;
   return result.verdict ? ExitCodeOf(result.verdict->kind) : kExitOk;
 }
 
@@ -341,6 +350,9 @@ void AddTranslate(CLI::App& app, Session& session) {
   command->add_flag("--genes", options->genes,
                     "List what a schedule can choose, and write nothing");
   command->add_flag("--no-verify", options->no_verify, "Do not verify the file");
+  command->add_flag("--final", options->final_build,
+                    "Build the verified file with PyTorch's own headers, too, and compare its "
+                    "kernels; takes minutes");
   command->add_flag("--suite", options->suite,
                     "Every task of the suite (or of --from), forward and backward");
   command->add_flag("--quick", options->quick,

@@ -20,15 +20,23 @@ struct Build {
   std::filesystem::path cache;    // for precompiled headers
   std::filesystem::path headers;  // the light headers
   std::string headers_hash;
-  std::filesystem::path scratch;  // candidate.cu is there; results go there too
+  std::filesystem::path scratch;  // results go there
+  std::filesystem::path input;    // the file to compile; its own headers are beside it
   std::filesystem::path source;   // as the user named it
   std::string text;               // the source
   CandidateStyle style = CandidateStyle::kTorch;
+  bool extended_lambdas = false;                     // nvcc gets --extended-lambda
+  std::vector<std::filesystem::path> real_includes;  // instead of `headers`; empty: `headers`
 };
 
 // Says that this process uses an entry of `cache`, the folder of candidates (support/cache.h).
 void UseCached(const CompileOptions& options, const std::filesystem::path& cache,
                const std::filesystem::path& entry);
+
+// The request as it may run: with the toolchain, the light headers and the scratch folder in sight,
+// and `readable` beside them.
+ProcessRequest Walled(const Build& build, std::vector<std::string> argv,
+                      const std::vector<std::filesystem::path>& readable = {});
 
 // One run of nvcc makes both, so that names of kernels agree whatever the source does.
 Result<std::vector<Diagnostic>> BuildByNvcc(const Build& build);
@@ -41,9 +49,14 @@ Result<std::optional<std::vector<Diagnostic>>> BuildFast(const Build& build, con
 // nvcc with the options that every way of compiling shares, up to the source file. `-ptx` and
 // `more` are among them.
 ProcessRequest NvccToPtx(const Build& build, const std::vector<std::string>& more,
-                         const std::filesystem::path& target);
+                         const std::filesystem::path& target,
+                         const std::vector<std::filesystem::path>& readable = {});
 
-// Diagnostics of a run, or the error that it ended with.
+// Which limit ended a compiler, in words; empty: none did. A candidate can make this text appear,
+// and gains nothing by it: a limit is no verdict.
+std::string LimitReached(const CompileOptions& options, const ProcessResult& result);
+
+// Diagnostics of a run, or the error that it ended with: kTimeout for a limit of ours.
 Result<std::vector<Diagnostic>> Messages(const Build& build, const ProcessResult& result);
 
 }  // namespace kernelsmith

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <future>
@@ -7,8 +6,8 @@
 
 #include "compile/build.h"
 #include "compile/device_names.h"
+#include "compile/torch_flags.h"
 #include "support/hash.h"
-#include "support/rng.h"
 
 namespace kernelsmith {
 namespace {
@@ -44,14 +43,17 @@ std::vector<std::string> ClangArguments(const Build& build, const Tool& clang) {
   std::error_code error;
   const fs::path nvcc = fs::canonical(build.nvcc.path, error);
   const fs::path cuda = (error ? build.nvcc.path : nvcc).parent_path().parent_path();
-  return {clang.path.string(), "-x", "cuda", "--cuda-host-only", "--cuda-path=" + cuda.string(),
-          "--cuda-gpu-arch=sm_90",  // of no account for host code, but clang knows not all
-          "-std=c++17", "-O0", "-g1", "-fPIC", "-ffp-contract=off", "-w",
-          // A header that was touched but is the same is no reason to refuse the precompiled one.
-          "-fpch-validate-input-files-content", "-I",
-          (build.headers / "kernelsmith" / "clang").string(), "-isystem", build.headers.string(),
-          "-isystem", (cuda / "include" / "cccl").string(), "-DTORCH_EXTENSION_NAME=candidate",
-          "-DKERNELSMITH=1"};
+  std::vector<std::string> arguments = {
+      clang.path.string(), "-x", "cuda", "--cuda-host-only", "--cuda-path=" + cuda.string(),
+      "--cuda-gpu-arch=sm_90",  // of no account for host code, but clang knows not all
+      kTorchStandard, kTorchHostFlags, "-O0", "-g1", "-ffp-contract=off", "-w",
+      // A header that was touched but is the same is no reason to refuse the precompiled one.
+      "-fpch-validate-input-files-content", "-I",
+      (build.headers / "kernelsmith" / "clang").string(), "-isystem", build.headers.string(),
+      "-isystem", (cuda / "include" / "cccl").string()};
+  arguments.insert(arguments.end(), kTorchDefines.begin(), kTorchDefines.end());
+  arguments.insert(arguments.end(), kTorchCudaDefines.begin(), kTorchCudaDefines.end());
+  return arguments;
 }
 
 // When the headers were written. clang knows what #pragma once left behind by time and size: with
@@ -82,16 +84,16 @@ std::optional<fs::path> PrecompiledHeaders(const Build& build, const Tool& clang
   if (build.files.Exists(target)) return target;
   // The header is among the inputs that clang looks at again, so it stays.
   const fs::path header = fs::path(target).replace_extension(".h");
-  const fs::path made = build.cache / fmt::format("new-{}-{:x}.pch", ::getpid(), RandomSeed());
-  UseCached(build.options, build.cache, made);
+  const fs::path made = build.scratch / "torch.pch";
   if (!build.files.Write(header, "#include <torch/extension.h>\n").ok()) return std::nullopt;
-  ProcessRequest request{.argv = arguments, .timeout = build.options.timeout};
+  std::vector<std::string> argv = arguments;
   for (const std::string& more :
        {std::string("-c"), std::string("-Xclang"), std::string("-emit-pch"), header.string(),
         std::string("-o"), made.string()}) {
-    request.argv.push_back(more);
+    argv.push_back(more);
   }
-  const Result<ProcessResult> result = build.processes.Run(request);
+  const Result<ProcessResult> result =
+      build.processes.Run(Walled(build, std::move(argv), {header}));
   std::error_code error;
   if (result.ok() && result->exit_code == 0) fs::rename(made, target, error);
   const bool ok = result.ok() && result->exit_code == 0 && !error;
@@ -102,19 +104,23 @@ std::optional<fs::path> PrecompiledHeaders(const Build& build, const Tool& clang
 // The host code as an object file whose fat binary is a placeholder. False: clang refuses.
 bool CompileHost(const Build& build, const Tool& clang, const std::vector<std::string>& flags,
                  const fs::path& placeholder, const fs::path& object) {
-  ProcessRequest request{.argv = ClangArguments(build, clang), .timeout = build.options.timeout};
+  std::vector<std::string> argv = ClangArguments(build, clang);
   const auto append = [&](const std::vector<std::string>& list) {
-    request.argv.insert(request.argv.end(), list.begin(), list.end());
+    argv.insert(argv.end(), list.begin(), list.end());
   };
-  append({"-I", fs::absolute(build.source).parent_path().string()});
   append(flags);
   std::optional<fs::path> precompiled;
   // A plain CUDA candidate must not see PyTorch's names.
   if (build.style == CandidateStyle::kTorch) precompiled = PrecompiledHeaders(build, clang);
   if (precompiled) append({"-include-pch", precompiled->string()});
   append({"-Xclang", "-fcuda-include-gpubinary", "-Xclang", placeholder.string(), "-c",
-          (build.scratch / "candidate.cu").string(), "-o", object.string()});
-  const Result<ProcessResult> result = build.processes.Run(request);
+          build.input.string(), "-o", object.string()});
+  std::vector<fs::path> readable;
+  if (precompiled) {
+    readable = {*precompiled, fs::path(*precompiled).replace_extension(".h")};
+  }
+  const Result<ProcessResult> result =
+      build.processes.Run(Walled(build, std::move(argv), readable));
   if (!result.ok()) return false;
   if (result->exit_code == 0) return true;
   if (precompiled && (result->err.find("PCH") != std::string::npos ||
@@ -155,8 +161,7 @@ Result<std::optional<std::vector<Diagnostic>>> BuildFast(const Build& build, con
   const fs::path section = build.scratch / "section";
   KS_RETURN_IF_ERROR(build.files.Write(section, *ptx + '\0'));
   const auto runs = [&](std::vector<std::string> argv) {
-    const Result<ProcessResult> result =
-        build.processes.Run({.argv = std::move(argv), .timeout = build.options.timeout});
+    const Result<ProcessResult> result = build.processes.Run(Walled(build, std::move(argv)));
     return result.ok() && result->exit_code == 0;
   };
   // Without kernels clang writes no fat binary.

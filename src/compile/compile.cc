@@ -9,7 +9,10 @@
 #include <system_error>
 
 #include "compile/build.h"
+#include "compile/conditionals.h"
 #include "compile/device_names.h"
+#include "compile/extended_lambdas.h"
+#include "compile/real_headers.h"
 #include "compile/source_style.h"
 #include "compile/visible_library.h"
 #include "support/cache.h"
@@ -23,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of every key: raise it when the way of compiling changes.
-constexpr const char* kRecipe = "3";
+constexpr const char* kRecipe = "4";
 
 fs::path ExecutableFolder() {
   std::error_code error;
@@ -34,15 +37,16 @@ fs::path ExecutableFolder() {
 // Those that are named, the installed headers, those of the source tree.
 fs::path FindHeaders(const FileSystem& files, const FolderSettings& folders,
                      const CompileOptions& options) {
-  if (!options.headers.empty()) return options.headers;
-  if (!folders.headers.empty()) return folders.headers;
+  // Absolute: compilers run in a folder of their own.
+  if (!options.headers.empty()) return fs::absolute(options.headers);
+  if (!folders.headers.empty()) return fs::absolute(folders.headers);
   fs::path installed = ExecutableFolder().parent_path() / "share" / "kernelsmith" / "include";
   if (files.Exists(installed / "torch" / "extension.h")) return installed;
   return KS_LIGHT_HEADERS;
 }
 
 fs::path FindCache(const FolderSettings& folders, const CompileOptions& options) {
-  return options.cache.empty() ? folders.Cache() / "candidates" : options.cache;
+  return fs::absolute(options.cache.empty() ? folders.Cache() / "candidates" : options.cache);
 }
 
 // The contents of every header, so that a changed header makes a new key.
@@ -62,10 +66,83 @@ std::string HeadersHash(const fs::path& headers) {
   return Sha256(all);
 }
 
+// A file's name as #line takes it.
+std::string Literal(const std::string& name) {
+  std::string literal = "\"";
+  for (const char c : name) {
+    if (c == '"' || c == '\\') literal += '\\';
+    literal += c == '\n' || c == '\r' ? '?' : c;
+  }
+  return literal + "\"";
+}
+
 // The candidate's own lines keep their numbers.
 std::string SourceToCompile(const std::string& name, const std::string& text,
                             const SourceStyle& style) {
-  return fmt::format("#line 1 \"{}\"\n{}\n#line 1 \"registration\"\n{}", name, text, style.suffix);
+  return fmt::format("#line 1 {}\n{}\n#line 1 \"registration\"\n{}", Literal(name), text,
+                     style.suffix);
+}
+
+// The name of the candidate's copy. nvcc makes names of what it keeps from it.
+constexpr const char* kInput = "candidate.cu";
+
+// Writes the source and its own headers to a folder of their own; gives the file to compile.
+Result<fs::path> WriteSources(FileSystem& files, const fs::path& scratch, const fs::path& source,
+                              const std::string& text, const std::vector<OwnHeader>& own_headers,
+                              const SourceStyle& style) {
+  const fs::path folder = scratch / "source";
+  KS_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  for (const OwnHeader& header : own_headers) {
+    const fs::path path = folder / header.name;
+    if (header.name == kInput && source.filename() != kInput) {
+      return Unsupported(fmt::format("a header of a candidate can't be named {}", kInput));
+    }
+    KS_RETURN_IF_ERROR(files.MakeDirectories(path.parent_path()));
+    const std::string shown = (source.parent_path() / header.name).string();
+    KS_RETURN_IF_ERROR(
+        files.Write(path, fmt::format("#line 1 {}\n{}", Literal(shown), header.text)));
+  }
+  KS_RETURN_IF_ERROR(files.Write(folder / kInput, SourceToCompile(source.string(), text, style)));
+  return folder / kInput;
+}
+
+// Refuses what is another program wherever it is compiled.
+Status SameEverywhere(const fs::path& source, const std::string& text,
+                      const std::vector<OwnHeader>& own_headers) {
+  std::optional<Diagnostic> problem = DependsOnPlace(text, source.string());
+  for (size_t i = 0; i < own_headers.size() && !problem; ++i) {
+    problem =
+        DependsOnPlace(own_headers[i].text, (source.parent_path() / own_headers[i].name).string());
+  }
+  if (problem) return Error(ErrorKind::kUnsupported, *std::move(problem));
+  return {};
+}
+
+bool Asks(const std::string& text, const std::vector<OwnHeader>& own_headers) {
+  return !ConditionalsOf(text).empty() ||
+         std::any_of(own_headers.begin(), own_headers.end(),
+                     [](const OwnHeader& header) { return !ConditionalsOf(header.text).empty(); });
+}
+
+// The sources as PyTorch's headers decided them, beside the results.
+constexpr const char* kDecided = "decided.json";
+
+Status WriteDecided(FileSystem& files, const fs::path& path, const DecidedSource& decided) {
+  nlohmann::json headers = nlohmann::json::array();
+  for (const OwnHeader& header : decided.own_headers) headers.push_back({header.name, header.text});
+  const nlohmann::json all = {{"text", decided.text}, {"headers", std::move(headers)}};
+  return files.Write(path, all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void ReadDecided(const FileSystem& files, const fs::path& path, CompiledCandidate& candidate) {
+  const Result<std::string> text = files.Read(path);
+  if (!text.ok()) return;
+  const nlohmann::json all = nlohmann::json::parse(*text, nullptr, false);
+  if (all.is_discarded()) return;
+  candidate.decided_text = all.value("text", "");
+  for (const nlohmann::json& header : all.value("headers", nlohmann::json::array())) {
+    candidate.own_headers.push_back({header.at(0), header.at(1)});
+  }
 }
 
 // A folder that is removed unless it was moved to its place.
@@ -96,6 +173,7 @@ std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::p
   candidate.host_library = folder / "host.so";
   candidate.cached = true;
   candidate.host_by_clang = *complete == "clang";
+  ReadDecided(files, folder / kDecided, candidate);
   return candidate;
 }
 
@@ -129,6 +207,10 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const auto start = std::chrono::steady_clock::now();
   KS_TRY(const std::string text, files_.Read(source));
   KS_TRY(const SourceStyle style, StyleOf(text, source.string()));
+  KS_TRY(std::vector<OwnHeader> own_headers, OwnHeaders(source.parent_path(), text));
+  if (!options.any_text_for_tests) {
+    KS_RETURN_IF_ERROR(SameEverywhere(source, text, own_headers));
+  }
   const fs::path headers = FindHeaders(files_, folders_, options);
   const fs::path cache = FindCache(folders_, options);
 
@@ -138,12 +220,20 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   for (const std::string& flag : options.flags) everything += flag + "\n";
   // The name is part of it: diagnostics, assert and names of anonymous namespaces hold it.
   everything += source.string() + "\n" + text;
+  for (const OwnHeader& header : own_headers) {
+    everything += fmt::format("\n{} {}\n{}", header.name, header.text.size(), header.text);
+  }
+  if (options.unconfined_for_tests) everything += "\nunconfined";
   const std::string key = Sha256(everything);
   const fs::path folder = cache / key.substr(0, 2) / key;
 
   const auto finish = [&](CompiledCandidate candidate) {
     candidate.source = source;
     candidate.text = text;
+    if (candidate.decided_text.empty()) {
+      candidate.decided_text = text;
+      candidate.own_headers = own_headers;
+    }
     candidate.style = style.style;
     candidate.key = key;
     candidate.duration = std::chrono::steady_clock::now() - start;
@@ -159,22 +249,37 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const ScratchFolder scratch(options, cache);
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
   const std::string name = source.string();
-  KS_RETURN_IF_ERROR(
-      files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, text, style)));
-  const Build build{.processes = processes_,
-                    .files = files_,
-                    .options = options,
-                    .nvcc = nvcc,
-                    .cache = cache,
-                    .headers = headers,
-                    .headers_hash = headers_hash,
-                    .scratch = scratch.path(),
-                    .source = source,
-                    .text = text,
-                    .style = style.style};
+  KS_TRY(const fs::path input,
+         WriteSources(files_, scratch.path(), source, text, own_headers, style));
+  Build build{.processes = processes_,
+              .files = files_,
+              .options = options,
+              .nvcc = nvcc,
+              .cache = cache,
+              .headers = headers,
+              .headers_hash = headers_hash,
+              .scratch = scratch.path(),
+              .input = input,
+              .source = source,
+              .text = text,
+              .style = style.style,
+              .extended_lambdas = NeedsExtendedLambdas(text, own_headers)};
   std::optional<std::vector<Diagnostic>> diagnostics;
   bool by_clang = false;
-  if (!options.nvcc_only) {
+  // clang has macros of its own, so it does not see sources that ask for any.
+  const bool asks = Asks(text, own_headers);
+  bool decided_otherwise = false;
+  if (asks && style.style == CandidateStyle::kTorch) {
+    KS_TRY(const RealHeaders real, FindRealHeaders(tools_, processes_, files_));
+    KS_TRY(const DecidedSource decided, DecideConditionals(build, real, own_headers));
+    if (decided.changed) {
+      decided_otherwise = true;
+      KS_TRY(build.input, WriteSources(files_, scratch.path(), source, decided.text,
+                                       decided.own_headers, style));
+      KS_RETURN_IF_ERROR(WriteDecided(files_, scratch.path() / kDecided, decided));
+    }
+  }
+  if (!options.nvcc_only && !asks) {
     if (const std::optional<Tool> clang = Clang()) {
       KS_TRY(diagnostics, BuildFast(build, *clang));
       by_clang = diagnostics.has_value();
@@ -190,9 +295,10 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   for (fs::directory_iterator it(scratch.path(), error), end; !error && it != end;
        it.increment(error)) {
     const std::string kept = it->path().filename().string();
-    if (kept != "candidate.ptx" && kept != "host.so") superfluous.push_back(it->path());
+    if (kept != "candidate.ptx" && kept != "host.so" && kept != kDecided)
+      superfluous.push_back(it->path());
   }
-  for (const fs::path& path : superfluous) fs::remove(path, error);
+  for (const fs::path& path : superfluous) fs::remove_all(path, error);
   KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", by_clang ? "clang" : "nvcc"));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(folder.parent_path()));
   fs::rename(scratch.path(), folder, error);
@@ -202,6 +308,13 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     return InternalError(fmt::format("can't write {}: {}", folder.string(), error.message()));
   }
   made->cached = false;
+  if (decided_otherwise) {
+    made->warnings.push_back(
+        {.severity = Severity::kWarning,
+         .where = {.file = name},
+         .message = "its conditionals ask for what PyTorch's headers have and ours lack, or the "
+                    "other way round: judged is what PyTorch's leave of it"});
+  }
   for (Diagnostic& diagnostic : *diagnostics) {
     if (diagnostic.severity == Severity::kWarning && diagnostic.where.file == name) {
       made->warnings.push_back(std::move(diagnostic));
@@ -245,30 +358,32 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   KS_TRY(const SourceStyle style, StyleOf(candidate.text, candidate.source.string()));
   const ScratchFolder scratch(options, FindCache(folders_, options));
   KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
-  const std::string name = candidate.source.string();
-  KS_RETURN_IF_ERROR(
-      files_.Write(scratch.path() / "candidate.cu", SourceToCompile(name, candidate.text, style)));
+  KS_TRY(const fs::path input, WriteSources(files_, scratch.path(), candidate.source,
+                                            candidate.decided_text, candidate.own_headers, style));
   const fs::path cache = FindCache(folders_, options);
   KS_TRY(fs::path library, VisibleLibrary(nvcc, cache));
   UseCached(options, cache, library);
   if (!files_.Exists(library)) {  // it was removed while we said so
     KS_TRY(library, VisibleLibrary(nvcc, cache));
   }
-  const Build build{.processes = processes_,
-                    .files = files_,
-                    .options = options,
-                    .nvcc = nvcc,
-                    .cache = FindCache(folders_, options),
-                    .headers = FindHeaders(files_, folders_, options),
-                    .headers_hash = {},
-                    .scratch = scratch.path(),
-                    .source = candidate.source,
-                    .text = candidate.text,
-                    .style = candidate.style};
+  const Build build{
+      .processes = processes_,
+      .files = files_,
+      .options = options,
+      .nvcc = nvcc,
+      .cache = FindCache(folders_, options),
+      .headers = FindHeaders(files_, folders_, options),
+      .headers_hash = {},
+      .scratch = scratch.path(),
+      .input = input,
+      .source = candidate.source,
+      .text = candidate.text,
+      .style = candidate.style,
+      .extended_lambdas = NeedsExtendedLambdas(candidate.text, candidate.own_headers)};
   const fs::path made = scratch.path() / "out.ptx";
   KS_TRY(const ProcessResult result,
-         processes_.Run(
-             NvccToPtx(build, {"-Xcicc", "-nvvmir-library", "-Xcicc", library.string()}, made)));
+         processes_.Run(NvccToPtx(build, {"-Xcicc", "-nvvmir-library", "-Xcicc", library.string()},
+                                  made, {library})));
   KS_TRY(const std::vector<Diagnostic> messages, Messages(build, result));
   static_cast<void>(messages);  // Compile has told them
   KS_TRY(std::string ptx, files_.Read(made));
@@ -276,6 +391,68 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   KS_TRY(ptx, NamesAsIn(ptx, candidate.ptx));
   KS_RETURN_IF_ERROR(files_.Write(target, ptx));
   return ptx;
+}
+
+Result<RealComparison> CandidateCompiler::CompareWithRealHeaders(const CompiledCandidate& candidate,
+                                                                 CompileOptions options) {
+  if (candidate.style != CandidateStyle::kTorch) {
+    return RealComparison{.not_compared = "the candidate does not use PyTorch's headers"};
+  }
+  const Result<RealHeaders> real = FindRealHeaders(tools_, processes_, files_);
+  if (!real.ok()) return RealComparison{.not_compared = real.error().message()};
+  KS_TRY(const Tool nvcc, Nvcc());
+  KS_TRY(const SourceStyle style, StyleOf(candidate.text, candidate.source.string()));
+  const fs::path cache = FindCache(folders_, options);
+  const ScratchFolder scratch(options, cache);
+  // The source itself, not what was decided of it: that is what users have.
+  KS_TRY(const std::vector<OwnHeader> own_headers,
+         OwnHeaders(candidate.source.parent_path(), candidate.text));
+  KS_TRY(const fs::path input, WriteSources(files_, scratch.path(), candidate.source,
+                                            candidate.text, own_headers, style));
+  options.processor_time = std::max(options.processor_time, std::chrono::seconds(200));
+  const Build build{.processes = processes_,
+                    .files = files_,
+                    .options = options,
+                    .nvcc = nvcc,
+                    .cache = cache,
+                    .headers = FindHeaders(files_, folders_, options),
+                    .headers_hash = {},
+                    .scratch = scratch.path(),
+                    .input = input,
+                    .source = candidate.source,
+                    .text = candidate.text,
+                    .style = candidate.style,
+                    .extended_lambdas = NeedsExtendedLambdas(candidate.text, own_headers),
+                    .real_includes = real->includes};
+  const fs::path made = scratch.path() / "real.ptx";
+  KS_TRY(const ProcessResult result, processes_.Run(NvccToPtx(build, {}, made, real->includes)));
+  const Result<std::vector<Diagnostic>> messages = Messages(build, result);
+  if (!messages.ok()) {
+    const Error& error = messages.error();
+    if (error.kind() == ErrorKind::kTimeout) return RealComparison{.not_compared = error.message()};
+    return RealComparison{
+        .differences = {"it does not compile with PyTorch's headers: " + error.message()}};
+  }
+  KS_TRY(const std::string ptx, files_.Read(made));
+  return RealComparison{.differences = KernelDifferences(candidate.ptx, ptx)};
+}
+
+Result<bool> CandidateCompiler::WallsStand() {
+  CompileOptions options{.nvcc_only = true};
+  const ScratchFolder scratch(options, FindCache(folders_, options));
+  options.cache = scratch.path() / "cache";  // nothing of the probe stays
+  const fs::path canary = scratch.path() / "canary";
+  const fs::path probe = scratch.path() / "probe.cu";
+  KS_RETURN_IF_ERROR(files_.MakeDirectories(scratch.path()));
+  KS_RETURN_IF_ERROR(files_.Write(canary, "canary"));
+  const auto compile = [&](const std::string& line) -> Result<CompiledCandidate> {
+    KS_RETURN_IF_ERROR(files_.Write(probe, line + "\nextern \"C\" void probe(float* x) {}\n"));
+    return Compile(probe, options);
+  };
+  // A probe that asks for nothing must compile, or the other one proves nothing.
+  const Result<CompiledCandidate> harmless = compile("");
+  if (!harmless.ok()) return harmless.error();
+  return !compile(fmt::format("asm(\".incbin \\\"{}\\\"\");", canary.string())).ok();
 }
 
 }  // namespace kernelsmith

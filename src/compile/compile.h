@@ -1,6 +1,10 @@
 // Compiling: a candidate's `.cu` becomes PTX and a host library. PyTorch's own headers cost half a
 // minute, so our light ones (include/) stand in for them: a handle class and the API that kernels
 // really use.
+//
+// A candidate's text can name files and can make compilers work without end, so every program that
+// reads it sees nothing but its own installation, the headers and a scratch folder, within limits
+// (support/toolchain_walls.h).
 #pragma once
 
 #include <chrono>
@@ -10,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/own_headers.h"
 #include "support/file_system.h"
 #include "support/result.h"
 #include "support/settings.h"
@@ -24,7 +29,18 @@ struct CompileOptions {
   std::string architecture = "90";  // compute_<architecture>
   std::vector<std::string> flags;   // more for nvcc, e.g. --use_fast_math
   bool nvcc_only = false;           // no host code by clang, which is three times as fast
-  std::chrono::milliseconds timeout{120'000};
+  // Limits of each program that takes part. The processor's time is the one that counts; the
+  // clock's is for what sleeps, and generous: a busy machine gives little of it.
+  std::chrono::seconds processor_time{100};
+  std::chrono::milliseconds timeout{1'200'000};
+  uint64_t memory = uint64_t{4} << 30;
+  uint64_t file_size = uint64_t{256} << 20;
+  // Takes the walls around compilers away, so that tests can show what the walls keep out. Only
+  // code sets it: no setting and no option of a command does.
+  bool unconfined_for_tests = false;
+  // The same for what is refused by its text alone (conditionals.h), so that tests see the
+  // compilers.
+  bool any_text_for_tests = false;
 };
 
 enum class CandidateStyle {
@@ -35,6 +51,10 @@ enum class CandidateStyle {
 struct CompiledCandidate {
   std::filesystem::path source;  // as the user named it
   std::string text;              // the source
+  // What was compiled: conditionals that PyTorch's headers decide in another way than ours are
+  // decided in it (real_headers.h). Mostly the same as `text`.
+  std::string decided_text;
+  std::vector<OwnHeader> own_headers;
   CandidateStyle style = CandidateStyle::kTorch;
   std::string ptx;                     // the PTX of the whole file
   std::filesystem::path ptx_path;      // the same as a file, for messages
@@ -46,6 +66,12 @@ struct CompiledCandidate {
   std::chrono::nanoseconds duration{0};
 };
 
+// A candidate's device code built with PyTorch's own headers, beside the one that was judged.
+struct RealComparison {
+  std::string not_compared;              // why; empty: it was
+  std::vector<std::string> differences;  // in words; none: the same program
+};
+
 // Safe to use from several threads.
 class CandidateCompiler {
  public:
@@ -55,7 +81,7 @@ class CandidateCompiler {
       : files_(files), processes_(processes), tools_(tools), folders_(std::move(folders)) {}
 
   // Errors of the compiler come with the candidate's own lines. kUnsupported: it uses an API that
-  // the light headers lack; the message names it.
+  // the light headers lack; the message names it. kTimeout: a limit of the options was reached.
   Result<CompiledCandidate> Compile(const std::filesystem::path& source,
                                     const CompileOptions& options);
 
@@ -63,6 +89,15 @@ class CandidateCompiler {
   // algebra. The virtual GPU runs it. Cached too.
   Result<std::string> CompileVisibleMath(const CompiledCandidate& candidate,
                                          const CompileOptions& options);
+
+  // Builds the device code once more with PyTorch's headers, which takes a minute and a half: for
+  // winners alone.
+  Result<RealComparison> CompareWithRealHeaders(const CompiledCandidate& candidate,
+                                                CompileOptions options);
+
+  // Tries the walls for real: compiles a probe whose assembler reads a file beside the scratch
+  // folder. True: it could not. Error: the probe does not compile for another reason.
+  Result<bool> WallsStand();
 
  private:
   Result<Tool> Nvcc();

@@ -6,8 +6,15 @@
 #include <optional>
 #include <regex>
 
+#include "support/foreign_text.h"
+
 namespace kernelsmith {
 namespace {
+
+// More than anybody reads; a candidate chooses how many there are and how long.
+constexpr size_t kMostDiagnostics = 200;
+constexpr size_t kLongestMessage = 1000;
+constexpr size_t kLongestName = 4096;
 
 Severity SeverityOf(const std::string& word) {
   if (word.find("warning") != std::string::npos || word == "remark") return Severity::kWarning;
@@ -59,6 +66,8 @@ std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::st
   static const std::regex kHost(
       R"re(^([^\s:][^:]*):(\d+):(?:(\d+):)? (fatal error|error|warning|note): (.*)$)re");
   static const std::regex kPlain(R"re(^(nvcc fatal|nvcc error|error|fatal error)\s*: (.*)$)re");
+  static const std::regex kAssembler(
+      R"re(^[^\s:][^:]*\.(?:s|S):\d+: (?:Error|Fatal error): (.*)$)re");
   std::vector<Diagnostic> diagnostics;
   size_t start = 0;
   while (start < output.size()) {
@@ -68,6 +77,7 @@ std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::st
     start = end + 1;
     // Longer lines are template dumps; regular expressions must not walk them.
     if (line.size() > 4000) continue;
+    if (diagnostics.size() == kMostDiagnostics) break;
     std::smatch match;
     Diagnostic diagnostic;
     if (std::regex_match(line, match, kCuda)) {
@@ -80,13 +90,21 @@ std::vector<Diagnostic> ParseNvccMessages(std::string_view output, const std::st
                           .line = std::atoi(match[2].str().c_str()),
                           .column = std::atoi(match[3].str().c_str())};
       diagnostic.message = match[5].str();
+    } else if (std::regex_match(line, match, kAssembler)) {
+      // Its lines are those of a temporary file.
+      diagnostic.where = {.file = file};
+      diagnostic.message = "assembler: " + match[1].str();
     } else if (std::regex_match(line, match, kPlain)) {
       diagnostic.message = match[2].str();
     } else {
       continue;
     }
+    // Names of files and messages are as much the candidate's text as its source.
+    diagnostic.where.file = CleanForeignText(diagnostic.where.file, kLongestName);
+    diagnostic.message = CleanForeignText(diagnostic.message, kLongestMessage);
     if (diagnostic.where.file == file) {
-      diagnostic.source_line = std::string(LineOf(text, diagnostic.where.line));
+      diagnostic.source_line =
+          CleanForeignText(LineOf(text, diagnostic.where.line), kLongestMessage);
     }
     diagnostics.push_back(std::move(diagnostic));
   }
@@ -98,7 +116,8 @@ Error CompilationError(std::vector<Diagnostic> diagnostics, std::string_view out
   if (diagnostics.empty()) {
     // Whatever it was, it was not in a form we know: show the end of it.
     const size_t from = output.size() > 2000 ? output.size() - 2000 : 0;
-    return InvalidInput(fmt::format("the compiler failed: {}", output.substr(from)));
+    return InvalidInput(
+        fmt::format("the compiler failed: {}", CleanForeignText(output.substr(from), 2000)));
   }
   for (Diagnostic& diagnostic : diagnostics) {
     if (const std::optional<std::string> header = ForgottenHeader(diagnostic.message)) {

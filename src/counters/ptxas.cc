@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "ptx/lexer.h"
+#include "support/toolchain_walls.h"
 
 namespace kernelsmith::counters {
 
@@ -75,7 +76,10 @@ std::map<std::string, PtxasKernel> RunPtxas(const std::filesystem::path& ptx, To
   ProcessRequest request;
   request.argv = {ptxas->path.string(), "-v",        "--gpu-name", target,
                   "--output-file",      "/dev/null", ptx.string()};
-  request.timeout = std::chrono::seconds(120);
+  request.timeout = std::chrono::seconds(300);
+  request.confinement = Confinement{.processor_time = std::chrono::seconds(120)};
+  // The PTX is the candidate's.
+  Confine(request, {.readable = {ptx}, .scratch = {}});
   const Result<ProcessResult> result = processes.Run(request);
   if (!result.ok() || result->exit_code != 0) return {};
   return ParsePtxas(result->err + result->out);

@@ -14,6 +14,7 @@
 #include "plan/merge.h"
 #include "plan/raw_trace.h"
 #include "support/rng.h"
+#include "support/toolchain_walls.h"
 #include "tensor/tensor.h"
 
 namespace kernelsmith {
@@ -318,6 +319,9 @@ std::vector<SourceLocation> ResolveSites(const CompiledCandidate& candidate,
     asked.push_back(i);
   }
   if (asked.empty()) return places;
+  // The library's debug information is the candidate's.
+  request.confinement = Confinement{.processor_time = std::chrono::seconds(10)};
+  Confine(request, {.readable = {candidate.host_library}, .scratch = {}});
   const Result<ProcessResult> result = processes.Run(request);
   if (!result.ok() || result->exit_code != 0) return places;
   std::istringstream lines(result->out);

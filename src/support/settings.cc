@@ -182,6 +182,9 @@ constexpr Setting kSettings[] = {
      [](S& s, V& v) { return SetText(s.tools.python, v); }},
     {"KERNELSMITH_NVIDIA_SMI", "a program", "searched for", kProgram, "nvidia-smi, for `doctor`.",
      [](S& s, V& v) { return SetText(s.tools.nvidia_smi, v); }},
+    {"KERNELSMITH_WITHOUT_LANDLOCK", kFlag, "0", kProgram,
+     "On a kernel without Landlock compilers run nevertheless, and can read any file. Elsewhere it changes nothing.",
+     [](S& s, V& v) { return SetFlag(s.tools.without_landlock, v); }},
 
     // Language models.
     {"..._API_KEY", "a key", "none", kProgram,

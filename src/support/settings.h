@@ -91,6 +91,7 @@ struct ToolSettings {
   std::filesystem::path llvm_config;  // KERNELSMITH_LLVM_CONFIG
   std::filesystem::path python;       // KERNELSMITH_PYTHON
   std::filesystem::path nvidia_smi;   // KERNELSMITH_NVIDIA_SMI
+  bool without_landlock = false;      // KERNELSMITH_WITHOUT_LANDLOCK: where the kernel has none
 };
 
 struct Settings {

@@ -8,22 +8,26 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/confinement.h"
 #include "support/result.h"
 
 namespace kernelsmith {
 
 struct ProcessRequest {
   std::vector<std::string> argv;           // argv[0] is looked up in PATH unless it has a '/'
-  std::map<std::string, std::string> env;  // set on top of our own environment
+  std::map<std::string, std::string> env;  // set on top of our own environment, or all of it
+  bool only_env = false;                   // `env` is all of the child's environment
   std::vector<std::string> unset_env;      // removed from it
   std::filesystem::path directory;         // empty: ours
   std::string input;                       // goes to standard input, then end of file
   std::chrono::milliseconds timeout{600'000};
   size_t max_output = size_t{64} << 20;  // bytes of each stream; the rest is read and dropped
+  std::optional<Confinement> confinement;
 };
 
 struct ProcessResult {
@@ -34,6 +38,7 @@ struct ProcessResult {
   std::string out;
   std::string err;
   std::chrono::nanoseconds duration{0};
+  std::chrono::microseconds processor_time{0};  // of it and of the children that it waited for
 };
 
 // Our own environment with these variables set and those removed, as execve wants it: for a child.
@@ -45,17 +50,21 @@ class ProcessRunner {
   virtual ~ProcessRunner() = default;
   // Set in the environment of every child from now on, where its request does not say otherwise.
   void SetForAll(std::map<std::string, std::string> variables) { for_all_ = std::move(variables); }
+  // Where the kernel has no Landlock, programs that should be confined run without it from now on.
+  // Otherwise they don't run there.
+  void AllowWithoutLandlock(bool allow) { without_landlock_ = allow; }
   // Runs to the end, or to the timeout: then the whole process group is killed and timed_out is
   // set. An error means that it never started: kMissingTool if there is no such program.
   virtual Result<ProcessResult> Run(const ProcessRequest& request) = 0;
 
  protected:
   std::map<std::string, std::string> for_all_;
+  bool without_landlock_ = false;
 };
 
 // Real processes. Both output pipes are drained while input is fed, so a full pipe can't deadlock;
 // a grandchild that keeps a pipe open does not keep us waiting once the child itself has ended.
-// The child dies with the calling thread.
+// The child dies with the calling thread, and has no descriptors of ours but its standard streams.
 class SystemProcessRunner : public ProcessRunner {
  public:
   Result<ProcessResult> Run(const ProcessRequest& request) override;

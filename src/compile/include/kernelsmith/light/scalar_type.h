@@ -37,10 +37,17 @@ struct RawOf;
 template <>
 struct RawOf<__half> {
   using type = __half_raw;
+  // PyTorch's build takes CUDA's conversions away, but not these functions.
+  static C10_HOST_DEVICE __half FromFloat(float value) { return __float2half(value); }
+  static C10_HOST_DEVICE float ToFloat(const __half& value) { return __half2float(value); }
 };
 template <>
 struct RawOf<__nv_bfloat16> {
   using type = __nv_bfloat16_raw;
+  static C10_HOST_DEVICE __nv_bfloat16 FromFloat(float value) { return __float2bfloat16(value); }
+  static C10_HOST_DEVICE float ToFloat(const __nv_bfloat16& value) {
+    return __bfloat162float(value);
+  }
 };
 
 template <typename Device>
@@ -52,10 +59,10 @@ struct alignas(2) ShortFloat {
 
   ShortFloat() = default;
   constexpr C10_HOST_DEVICE ShortFloat(unsigned short bits, from_bits_t) : x(bits) {}
-  C10_HOST_DEVICE ShortFloat(float value) { *this = ShortFloat(Device(value)); }
+  C10_HOST_DEVICE ShortFloat(float value) : ShortFloat(RawOf<Device>::FromFloat(value)) {}
   C10_HOST_DEVICE ShortFloat(const Device& value)
       : x(static_cast<typename RawOf<Device>::type>(value).x) {}
-  C10_HOST_DEVICE operator float() const { return static_cast<float>(device()); }
+  C10_HOST_DEVICE operator float() const { return f(); }
   C10_HOST_DEVICE operator Device() const { return device(); }
 
   C10_HOST_DEVICE ShortFloat& operator+=(const ShortFloat& o) { return *this = *this + o; }
@@ -64,7 +71,7 @@ struct alignas(2) ShortFloat {
   C10_HOST_DEVICE ShortFloat& operator/=(const ShortFloat& o) { return *this = *this / o; }
   C10_HOST_DEVICE ShortFloat operator-() const { return ShortFloat(-f()); }
 
-  C10_HOST_DEVICE float f() const { return static_cast<float>(device()); }
+  C10_HOST_DEVICE float f() const { return RawOf<Device>::ToFloat(device()); }
 
  private:
   C10_HOST_DEVICE Device device() const {

@@ -1,0 +1,38 @@
+#include "cli/final_build.h"
+
+#include <fmt/format.h>
+
+#include "cli/judge_tools.h"
+#include "support/finding_kind.h"
+
+namespace kernelsmith {
+
+Result<RealComparison> FinalBuild(Session& session, const std::filesystem::path& candidate) {
+  CandidateCompiler compiler = MakeCompiler(session);
+  const CompileOptions options;
+  KS_TRY(const CompiledCandidate compiled, compiler.Compile(candidate, options));
+  return compiler.CompareWithRealHeaders(compiled, options);
+}
+
+std::string ToText(const RealComparison& comparison) {
+  if (!comparison.not_compared.empty()) {
+    return fmt::format("not compared with PyTorch's headers: {}\n", comparison.not_compared);
+  }
+  if (comparison.differences.empty()) return "built with PyTorch's headers: the same kernels\n";
+  std::string text;
+  for (const std::string& difference : comparison.differences) {
+    text += fmt::format("{}: {}\n", Name(FindingKind::kOtherProgram), difference);
+  }
+  return text;
+}
+
+nlohmann::json ToJson(const RealComparison& comparison) {
+  if (!comparison.not_compared.empty()) return {{"not_compared", comparison.not_compared}};
+  nlohmann::json findings = nlohmann::json::array();
+  for (const std::string& difference : comparison.differences) {
+    findings.push_back({{"kind", Name(FindingKind::kOtherProgram)}, {"message", difference}});
+  }
+  return {{"findings", std::move(findings)}};
+}
+
+}  // namespace kernelsmith

@@ -1,0 +1,24 @@
+// Cheat: as cheat_missing_macro, with a name that is nowhere in the text.
+#include <torch/extension.h>
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if JOIN(PYBIND11_VERSION_, MAJOR) == 0
+#define FACTOR 2
+#else
+#define FACTOR 3
+#endif
+
+__global__ void Axpy(const float* x, const float* y, float* out, int64_t n) {
+  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
+  if (i < n) out[i] = FACTOR * x[i] + y[i];
+}
+
+torch::Tensor forward(torch::Tensor x, torch::Tensor y) {
+  auto out = torch::empty_like(x);
+  const int64_t n = x.numel();
+  Axpy<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), out.data_ptr<float>(), n);
+  return out;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

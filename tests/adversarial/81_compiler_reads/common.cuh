@@ -1,0 +1,3 @@
+#pragma once
+
+constexpr float kFactor = 2;
