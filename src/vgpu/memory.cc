@@ -22,6 +22,16 @@ uint64_t AlignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
+// Where the system has room for so many bytes at a multiple of a window's size, which is where the
+// windows of a GPU begin; null: it does not say.
+void* RoomFor(uint64_t size) {
+  void* room = mmap(nullptr, size + kSharedWindowSize, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  munmap(room, size + kSharedWindowSize);
+  return reinterpret_cast<void*>(AlignUp(reinterpret_cast<uint64_t>(room), kSharedWindowSize));
+}
+
 bool HostMayTouch(AllocationKind kind) {
   return kind == AllocationKind::kManaged || kind == AllocationKind::kPinned;
 }
@@ -44,7 +54,7 @@ Status DeviceMemory::Map() {
   for (uint64_t size = AlignUp(std::max(options_.reserve, kSmallest), kPage); size >= kSmallest;
        size /= 2) {
     if (ftruncate(memory_fd_, static_cast<off_t>(size)) != 0) continue;
-    void* visible = mmap(nullptr, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, memory_fd_, 0);
+    void* visible = mmap(RoomFor(size), size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, memory_fd_, 0);
     if (visible == MAP_FAILED) continue;
     void* alias =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_fd_, 0);
