@@ -99,6 +99,10 @@ bool CheckerList::OnBadAccess(WarpView& warp, const vgpu::MemoryAccess& access, 
   for (Checker* c : bad_accesses_) go_on |= c->OnBadAccess(warp, access, bad, why);
   return go_on;
 }
+void CheckerList::OnFrameCopy(WarpView& warp, int lane, uint64_t to, uint64_t from,
+                              uint32_t bytes) {
+  for (auto& c : all_) c->OnFrameCopy(warp, lane, to, from, bytes);
+}
 void CheckerList::OnIndexArithmetic(WarpView& warp, const Instruction& in, uint32_t mask) {
   for (Checker* c : index_arithmetic_) c->OnIndexArithmetic(warp, in, mask);
 }
@@ -175,6 +179,12 @@ void CheckerList::OnDefined(uint64_t address, uint64_t bytes) {
 }
 void CheckerList::OnHostRead(uint64_t address, uint64_t bytes, const Place& where) {
   HostEvent([&](Checker& c) { c.OnHostRead(address, bytes, where); });
+}
+void CheckerList::OnParameterPointers(std::span<const uint32_t> offsets) {
+  HostEvent([&](Checker& c) { c.OnParameterPointers(offsets); });
+}
+void CheckerList::OnPointersWritten(std::span<const uint64_t> places) {
+  HostEvent([&](Checker& c) { c.OnPointersWritten(places); });
 }
 void CheckerList::OnSubmit(uint64_t operation, std::span<const uint64_t> after) {
   HostEvent([&](Checker& c) { c.OnSubmit(operation, after); });

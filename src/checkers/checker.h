@@ -64,6 +64,12 @@ class Checker : public vgpu::Observer {
   // [address, address + bytes) is an output of a plan: all of it counts.
   virtual void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) {}
 
+  // Eight bytes at each of these offsets in the parameters of the launch that comes next are
+  // addresses of device memory.
+  virtual void OnParameterPointers(std::span<const uint32_t> offsets) {}
+  // The same for addresses in device memory that the host writes.
+  virtual void OnPointersWritten(std::span<const uint64_t> places) {}
+
   virtual void OnSubmit(uint64_t operation, std::span<const uint64_t> after) {}
   virtual void OnHostWait(std::span<const uint64_t> operations) {}
 
@@ -114,6 +120,8 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
   bool OnMemoryAccess(vgpu::WarpView& warp, const vgpu::MemoryAccess& access) override;
   bool OnBadAccess(vgpu::WarpView& warp, const vgpu::MemoryAccess& access, uint32_t bad,
                    vgpu::BadAccess why) override;
+  void OnFrameCopy(vgpu::WarpView& warp, int lane, uint64_t to, uint64_t from,
+                   uint32_t bytes) override;
   void OnIndexArithmetic(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
   void OnDeviceMalloc(vgpu::WarpView& warp, int lane, uint64_t address, uint64_t size) override;
   bool OnDeviceFree(vgpu::WarpView& warp, int lane, uint64_t address) override;
@@ -136,6 +144,8 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
   void OnFill(const HostCopy& fill) override;
   void OnDefined(uint64_t address, uint64_t bytes) override;
   void OnHostRead(uint64_t address, uint64_t bytes, const Place& where) override;
+  void OnParameterPointers(std::span<const uint32_t> offsets) override;
+  void OnPointersWritten(std::span<const uint64_t> places) override;
   void OnSubmit(uint64_t operation, std::span<const uint64_t> after) override;
   void OnHostWait(std::span<const uint64_t> operations) override;
   void OnApiError(const ApiError& error) override;

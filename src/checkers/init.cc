@@ -466,7 +466,8 @@ class InitChecker final : public Checker {
       return;
     }
     Finding finding{.kind = FindingKind::kUninitializedRead,
-                    .place = PlaceOf(launches_[warp.launch_id()].kernel, warp, in, lane)};
+                    .place = PlaceOf(launches_[warp.launch_id()].kernel, warp, in, lane),
+                    .decides = true};
     const auto origin = origins_of_warps_.find(KeyOf(warp));
     if (origin != origins_of_warps_.end() && origin->second->space != Space::kNone) {
       finding.space = origin->second->space;

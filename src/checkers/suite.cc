@@ -7,12 +7,15 @@
 namespace kernelsmith::checkers {
 
 Result<std::vector<std::string>> ParseChecks(std::string_view list) {
+  std::vector<Check> all;  // those that are not for verdicts alone
+  for (const Check& check : AllChecks()) {
+    if (check.make != nullptr || check.host != nullptr) all.push_back(check);
+  }
   std::vector<std::string> chosen;
   if (list.empty()) list = "all";
   while (!list.empty()) {
     const std::string_view name = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), name.size() + 1));
-    const std::span<const Check> all = AllChecks();
     if (name == "all") {
       for (const Check& check : all) chosen.emplace_back(check.name);
       continue;

@@ -20,6 +20,7 @@ namespace kernelsmith::checkers {
 // The functions that make checkers, each in the file that has the checker's name (bounds.cc).
 using MakeChecker = std::unique_ptr<Checker>(FindingSink& sink, vgpu::VirtualGpu& gpu);
 MakeChecker MakeBoundsChecker;
+MakeChecker MakeEnvironmentChecker;
 MakeChecker MakeIndexOverflowChecker;
 MakeChecker MakeInitChecker;
 MakeChecker MakeOrderChecker;  // determinism.cc
@@ -71,6 +72,12 @@ inline constexpr Check kChecks[] = {
     {.name = "index",
      .what = "32-bit index arithmetic that wraps and becomes part of an address",
      .make = MakeIndexOverflowChecker},
+    // Programs may look at clocks as they like: it is about candidates, whose pointers are known.
+    {.name = "environment",
+     .what = "clocks, places and addresses that decide what a kernel does",
+     .for_plans = true,
+     .make_for_verdict = MakeEnvironmentChecker,
+     .name_in_verdict = "decisions by clocks, places and addresses"},
     {.name = "leak",
      .what = "memory that is never freed",
      .host = &HostChecks::leaks,

@@ -33,6 +33,7 @@ struct Options {
   std::string inputs = "task";
   bool no_libraries = false;
   bool final_build = false;
+  std::vector<std::string> allow;
   std::string output;
   std::string csv;
   std::string html;
@@ -47,6 +48,7 @@ Result<BenchOptions> OptionsOf(Session& session, const Options& options) {
   bench.verify.dtype = options.dtype;
   bench.verify.seed = session.Seed();
   bench.verify.policy.no_libraries = options.no_libraries;
+  bench.verify.policy.allow = options.allow;
   if (options.inputs == "structured") {
     bench.verify.policy.inputs = VerifyPolicy::Inputs::kStructured;
   }
@@ -136,6 +138,10 @@ Result<std::vector<BenchResult>> BenchMany(Session& session, const Options& opti
       "--seed",   fmt::format("{}", *session.seed_option), "--gpu",    options.gpu,
       "--blocks", fmt::format("{}", options.blocks),       "--inputs", options.inputs};
   if (options.no_libraries) campaign.options.emplace_back("--no-libraries");
+  if (!options.allow.empty()) {
+    campaign.options.insert(campaign.options.end(),
+                            {"--allow", fmt::format("{}", fmt::join(options.allow, ","))});
+  }
   if (!session.engine.empty()) {
     campaign.options.insert(campaign.options.end(), {"--engine", session.engine});
   }
@@ -247,6 +253,7 @@ void AddBench(CLI::App& app, Session& session) {
   command->add_flag("--final", options->final_build,
                     "Build a verified candidate with PyTorch's own headers, too, and compare its "
                     "kernels; takes minutes");
+  AddAllow(*command, options->allow);
   command->add_option("--csv", options->csv, "Write a table with one line a shape to this file");
   command->add_option("--html", options->html, "Write a page to this file");
   command->add_option("--output", options->output,

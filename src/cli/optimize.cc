@@ -30,6 +30,7 @@ struct Options {
   bool resume = false;
   DirectionChoice direction;
   std::string dtype = "task";
+  std::vector<std::string> allow;
   std::string gpu{DefaultGpuModel().key};
   std::string configuration;
   std::string search = "evolution";
@@ -63,6 +64,7 @@ Result<OptimizeOptions> OptionsOf(Session& session, const Options& options,
     KS_TRY(result.request.gpu, FindGpuModel(options.gpu));
     result.request.direction = options.direction.value();
     result.request.dtype = options.dtype;
+    result.request.allow = options.allow;
     result.request.configuration = options.configuration;
     result.request.blocks = options.blocks;
     result.request.seed = VerificationSeed(session);
@@ -369,8 +371,8 @@ void AddOptimize(CLI::App& app, Session& session) {
   options->fixed = AddDirection(*command, options->direction);
   options->fixed.insert(
       options->fixed.end(),
-      {AddDtype(*command, options->dtype), AddGpu(*command, options->gpu),
-       AddConfiguration(*command, options->configuration),
+      {AddDtype(*command, options->dtype), AddAllow(*command, options->allow),
+       AddGpu(*command, options->gpu), AddConfiguration(*command, options->configuration),
        command
            ->add_option("--search", options->search,
                         "evolution, or random schedules at the same budget")

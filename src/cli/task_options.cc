@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "verify/verify.h"
 #include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
@@ -78,6 +79,17 @@ void AddShape(CLI::App& command, ShapeChoice& choice) {
 CLI::Option* AddConfiguration(CLI::App& command, std::string& configuration) {
   return command.add_option("--configuration", configuration,
                             "One shape by its name, as `kernelsmith tasks show` lists it");
+}
+
+CLI::Option* AddAllow(CLI::App& command, std::vector<std::string>& allow) {
+  return command
+      .add_option("--allow", allow,
+                  "What may decide in kernels, with commas between: clocks, sm_ids, addresses, "
+                  "uninitialised")
+      ->delimiter(',')
+      ->check(
+          CLI::IsMember(std::vector<std::string>(std::begin(kAllowWords), std::end(kAllowWords))))
+      ->option_text("WORD,...");
 }
 
 CLI::Option* AddGpu(CLI::App& command, std::string& gpu) {

@@ -45,6 +45,9 @@ struct ShapeChoice {
 void AddShape(CLI::App& command, ShapeChoice& choice);
 CLI::Option* AddConfiguration(CLI::App& command, std::string& configuration);
 
+// --allow: what may decide in a candidate's kernels (kAllowWords).
+CLI::Option* AddAllow(CLI::App& command, std::vector<std::string>& allow);
+
 // --gpu: the key of a GPU model.
 CLI::Option* AddGpu(CLI::App& command, std::string& gpu);
 

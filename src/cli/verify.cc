@@ -143,6 +143,7 @@ void AddVerify(CLI::App& app, Session& session) {
       ->option_text("task|tf32|float16|bfloat16 [task]");
   command->add_flag("--no-libraries", policy.no_libraries,
                     "Refute candidates that delegate work to ATen or cuBLAS");
+  AddAllow(*command, policy.allow);
   command->add_flag("--require-deterministic", policy.require_deterministic,
                     "Refute candidates whose results change from run to run");
   command

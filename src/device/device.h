@@ -16,6 +16,17 @@
 
 namespace kernelsmith {
 
+// Where the plan's buffers lie.
+struct MemoryLayout {
+  enum class Kind : uint8_t {
+    kGuarded,  // each between guard pages
+    kPacked,   // one behind the other at multiples of 512 bytes, as PyTorch's allocator places them
+    kScattered,  // in another order, with gaps of up to a gigabyte between them
+  };
+  Kind kind = Kind::kGuarded;
+  uint64_t seed = 0;  // of the order and the gaps
+};
+
 struct RunRequest {
   const Plan* plan = nullptr;
   std::string ptx;  // the candidate's module
@@ -26,6 +37,7 @@ struct RunRequest {
   // candidate keeps from one call to the next.
   std::vector<const CallArgument*> preparation_inputs;
   uint64_t poison_seed = 1;  // fresh memory is filled with bytes from it
+  MemoryLayout layout;
   // False: only times and what an observer sees count. Fresh memory has no poison and the outcome
   // no tensors, which at shapes for timing costs more than a sample of blocks does.
   bool results = true;

@@ -119,6 +119,10 @@ void PlanChecks::BeforeStep(const PlanStep& step) {
                   .to_device = true,
                   .width = upload->data.size(),
                   .place = place});
+  } else if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
+    std::vector<uint32_t> offsets;
+    for (const PointerPatch& pointer : launch->pointers) offsets.push_back(pointer.at);
+    list_.OnParameterPointers(offsets);
   } else if (const auto* read = std::get_if<HostReadStep>(&step.action)) {
     list_.OnCopy({.operation = operation_,
                   .from = AddressOf(read->from),
@@ -129,6 +133,13 @@ void PlanChecks::BeforeStep(const PlanStep& step) {
 }
 
 void PlanChecks::AfterStep(const PlanStep& step) {
+  if (const auto* upload = std::get_if<UploadStep>(&step.action)) {
+    std::vector<uint64_t> places;
+    for (const PointerPatch& pointer : upload->pointers) {
+      places.push_back(AddressOf(upload->to) + pointer.at);
+    }
+    list_.OnPointersWritten(places);
+  }
   const auto* library = std::get_if<LibraryStep>(&step.action);
   if (library == nullptr) return;
   for (const PlanTensor& output : library->outputs) {
@@ -139,6 +150,12 @@ void PlanChecks::AfterStep(const PlanStep& step) {
 }
 
 void PlanChecks::OnOutputs() {
+  // Inputs that the task changes in place are results as well; others are as they were.
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    const PlanBuffer& buffer = plan_.buffers[i];
+    if (buffer.kind != PlanBuffer::Kind::kInput || buffer.bytes == 0) continue;
+    list_.OnHostRead(addresses_[i], buffer.bytes, {});
+  }
   for (const PlanTensor& output : plan_.outputs) {
     ForEachRun(output, [&](uint64_t offset, uint64_t bytes) {
       list_.OnHostRead(AddressOf(output.at) + offset, bytes, {});

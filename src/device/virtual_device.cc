@@ -15,6 +15,12 @@
 namespace kernelsmith {
 namespace {
 
+// PyTorch's allocator hands out multiples of 512 bytes from blocks of 2 MiB.
+constexpr uint64_t kTensorAlignment = 512;
+constexpr uint64_t kBlockAlignment = uint64_t{2} << 20;
+// Some dozen buffers with such gaps fit into the memory of a GPU.
+constexpr uint64_t kMostGap = uint64_t{1} << 30;
+
 // One run: everything it allocates goes away with it.
 class PlanRun {
  public:
@@ -60,26 +66,75 @@ class PlanRun {
 
  private:
   Status Allocate() {
-    for (const PlanBuffer& buffer : plan_.buffers) {
-      if (buffer.kind == PlanBuffer::Kind::kVariable) {
-        const vgpu::VariableInfo* variable = module_->FindVariable(buffer.name);
-        if (variable == nullptr || variable->size < buffer.bytes) {
-          return InvalidInput(fmt::format("the module has no variable '{}'", buffer.name));
-        }
-        addresses_.push_back(variable->address);
+    addresses_.resize(plan_.buffers.size());
+    std::vector<BufferIndex> order;  // buffers that are not the module's
+    for (BufferIndex i = 0; i < plan_.buffers.size(); ++i) {
+      const PlanBuffer& buffer = plan_.buffers[i];
+      if (buffer.kind != PlanBuffer::Kind::kVariable) {
+        order.push_back(i);
         continue;
       }
-      KS_TRY(const uint64_t address,
-             memory_.Allocate(buffer.bytes, vgpu::AllocationKind::kDevice,
-                              NameOf(static_cast<BufferIndex>(addresses_.size())), 512));
-      addresses_.push_back(address);
-      owned_.push_back(address);
+      const vgpu::VariableInfo* variable = module_->FindVariable(buffer.name);
+      if (variable == nullptr || variable->size < buffer.bytes) {
+        return InvalidInput(fmt::format("the module has no variable '{}'", buffer.name));
+      }
+      addresses_[i] = variable->address;
+    }
+    switch (request_.layout.kind) {
+      case MemoryLayout::Kind::kGuarded:
+        for (const BufferIndex i : order) KS_RETURN_IF_ERROR(AllocateAlone(i));
+        break;
+      case MemoryLayout::Kind::kPacked:
+        KS_RETURN_IF_ERROR(AllocatePacked(order));
+        break;
+      case MemoryLayout::Kind::kScattered:
+        KS_RETURN_IF_ERROR(AllocateScattered(order));
+        break;
+    }
+    for (const BufferIndex i : order) {
       // Inputs are written as a whole before anything runs.
-      if (buffer.kind == PlanBuffer::Kind::kInput || !request_.results) continue;
-      const auto index = static_cast<BufferIndex>(addresses_.size() - 1);
-      Poison(Bytes({index, 0}), index);
+      if (plan_.buffers[i].kind == PlanBuffer::Kind::kInput || !request_.results) continue;
+      Poison(Bytes({i, 0}), i);
     }
     return {};
+  }
+
+  Status AllocateAlone(BufferIndex i) {
+    KS_TRY(addresses_[i], Own(plan_.buffers[i].bytes, NameOf(i), kTensorAlignment));
+    return {};
+  }
+  Status AllocatePacked(const std::vector<BufferIndex>& order) {
+    const auto size = [&](BufferIndex i) {
+      const uint64_t bytes = std::max<uint64_t>(plan_.buffers[i].bytes, 1);
+      return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    };
+    uint64_t all = 0;
+    for (const BufferIndex i : order) all += size(i);
+    KS_TRY(uint64_t next, Own(all, "packed tensors", kBlockAlignment));
+    for (const BufferIndex i : order) {
+      addresses_[i] = next;
+      next += size(i);
+    }
+    return {};
+  }
+  Status AllocateScattered(std::vector<BufferIndex> order) {
+    Rng rng = Rng(request_.layout.seed);
+    for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.Next() % i]);
+    for (const BufferIndex i : order) {
+      // Addresses alone: nobody touches a gap.
+      const uint64_t gap = rng.Next() % kMostGap;
+      if (Result<uint64_t> between = Own(gap, "a gap", kTensorAlignment); !between.ok()) {
+        KS_RETURN_IF_ERROR(Own(0, "no gap", kTensorAlignment));
+      }
+      KS_RETURN_IF_ERROR(AllocateAlone(i));
+    }
+    return {};
+  }
+  Result<uint64_t> Own(uint64_t bytes, std::string name, uint64_t alignment) {
+    KS_TRY(const uint64_t address,
+           memory_.Allocate(bytes, vgpu::AllocationKind::kDevice, std::move(name), alignment));
+    owned_.push_back(address);
+    return address;
   }
 
   // For messages: the tensor that the buffer holds.

@@ -137,6 +137,7 @@ VerifyOptions OptionsOf(const OptimizeTarget& target, uint64_t seed) {
   options.direction = target.request.direction;
   options.dtype = target.request.dtype;
   options.seed = seed;
+  options.policy.allow = target.request.allow;
   return options;
 }
 

@@ -25,7 +25,8 @@ struct OptimizeRequest {
   std::string configuration;  // whose time counts; empty: the first of the group timing
   const GpuModel* gpu = &DefaultGpuModel();
   uint64_t seed = 1;
-  uint64_t blocks = 48;  // of a launch that are counted
+  uint64_t blocks = 48;                 // of a launch that are counted
+  std::vector<std::string> allow = {};  // VerifyPolicy::allow
 };
 
 // The outside world of an optimisation.

@@ -53,6 +53,11 @@ Result<CorpusCase> ReadCase(const json& entry, int row, const fs::path& folder) 
   result.policy.no_libraries = FlagOf(entry, "no_libraries");
   result.policy.require_deterministic = FlagOf(entry, "require_deterministic");
   result.policy.precision = TextOf(entry, "precision", "task");
+  if (const auto found = entry.find("allow"); found != entry.end() && found->is_array()) {
+    for (const json& each : *found) {
+      if (each.is_string()) result.policy.allow.push_back(each.get<std::string>());
+    }
+  }
   if (TextOf(entry, "inputs") == "structured") {
     result.policy.inputs = VerifyPolicy::Inputs::kStructured;
   }

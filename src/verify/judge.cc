@@ -39,7 +39,8 @@ class CaseJudge {
            .ptx_name = compiled.ptx_path.string(),
            .inputs = FlattenTensors(arguments_),
            .preparation_inputs = FlattenTensors(earlier_arguments),
-           .poison_seed = poison},
+           .poison_seed = poison,
+           .layout = sample_.layout},
           who);
     };
     Result<WatchedRun> ran = run(sample_.seed | 1, watch);

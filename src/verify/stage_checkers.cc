@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "checkers/environment_labels.h"
 #include "checkers/suite.h"
 #include "device/plan_checks.h"
 #include "support/demangle.h"
@@ -30,6 +31,18 @@ Finding FromChecker(const checkers::Finding& found) {
           .where = place.source.file.empty() ? place.ptx : place.source};
 }
 
+// May what the finding is about decide? The policy says so, and the verdict shows it.
+bool IsAllowed(const checkers::Finding& found, const VerifyPolicy& policy) {
+  if (found.kind == FindingKind::kUninitializedRead) return policy.Allows("uninitialised");
+  if (found.kind != FindingKind::kReadsEnvironment) return false;
+  const auto allowed = [&](uint8_t origin, const char* word) {
+    return (found.environment & origin) == 0 || policy.Allows(word);
+  };
+  return allowed(checkers::environment::kClock, "clocks") &&
+         allowed(checkers::environment::kPlace, "sm_ids") &&
+         allowed(checkers::environment::kAddress, "addresses");
+}
+
 // Number of a hidden configuration: in our suite the first hidden one is often a single element.
 constexpr size_t kOddConfiguration = 2;
 
@@ -55,13 +68,15 @@ Status CheckShape(Verification& verification, const TracedShape& traced, StageRe
   for (const checkers::Finding& found : sink.Findings()) {
     Finding finding = FromChecker(found);
     if (found.kind == FindingKind::kUninitializedRead) {
-      // Elements that nobody wrote are the business of the numbers. A branch or an address may
-      // depend on garbage without consequence: then garbage that differs decides
-      // (stage_determinism.cc).
-      if (!found.host_sees_it) {
+      // Elements that nobody wrote are the business of the numbers.
+      if (!found.host_sees_it && !found.decides) {
         if (!unwritten) stage.Warn(std::move(finding));
         continue;
       }
+    }
+    if (IsAllowed(found, verification.options.policy)) {
+      stage.Note(std::move(finding));
+      continue;
     }
     if (found.severity == Severity::kError) {
       stage.Add(VerdictKind::kRefuted, std::move(finding));

@@ -24,6 +24,8 @@ Result<StageResult> EarlierCallsStage(Verification& verification);
 Result<StageResult> AlgebraStage(Verification& verification);
 // stage_dependence.cc: does every input matter as it must, and every kernel?
 Result<StageResult> DependenceStage(Verification& verification);
+// stage_layouts.cc: the same bits wherever tensors lie?
+Result<StageResult> LayoutsStage(Verification& verification);
 // stage_determinism.cc: the same bits under other schedules and other garbage in fresh memory?
 Result<StageResult> DeterminismStage(Verification& verification);
 // stage_timing.cc: the shapes that are timed.

@@ -115,6 +115,7 @@ json ToJson(const Verdict& verdict) {
           {"proof", ToJson(verdict.proof)},
           {"kernels", verdict.kernels},
           {"libraries", verdict.libraries},
+          {"allowed", verdict.allowed},
           {"seed", verdict.seed},
           {"seconds", verdict.seconds},
           {"processor_seconds", verdict.processor_seconds}};

@@ -103,6 +103,7 @@ struct Verdict {
   Proof proof;
   std::vector<std::string> kernels;    // launched, in order of first use
   std::vector<std::string> libraries;  // operators that were delegated
+  std::vector<std::string> allowed;    // what could decide because the policy allows it
   double seconds = 0;
   // Of this process and of its children that have ended: on a busy machine this is what a verdict
   // costs. A PyTorch that was started for it is not in it.

@@ -106,6 +106,9 @@ std::string ToText(const Verdict& verdict, bool color) {
     text += fmt::format("  delegated to libraries: {}\n",
                         EscapeForTerminal(fmt::format("{}", fmt::join(verdict.libraries, ", "))));
   }
+  if (!verdict.allowed.empty()) {
+    text += fmt::format("  allowed to decide: {}\n", fmt::join(verdict.allowed, ", "));
+  }
   if (verdict.kind == VerdictKind::kInconclusive || verdict.kind == VerdictKind::kUnsupported) {
     // How far it came: what was shown before counts for something.
     std::vector<std::string> passed;

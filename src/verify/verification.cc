@@ -127,6 +127,7 @@ Verification::Verification(const Task& task, Candidate& candidate, const VerifyO
   verdict.dtype = options.dtype;
   verdict.candidate = candidate.path().string();
   verdict.seed = options.seed;
+  verdict.allowed = options.policy.allow;
 }
 
 void Verification::Take(const std::string& stage, StageResult outcome) {

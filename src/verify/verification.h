@@ -46,6 +46,7 @@ struct Case {
   uint64_t seed = 0;
   CaseTensors tensors;
   uint64_t schedule = 0;  // the order in which blocks, warps and atomics take their turns
+  MemoryLayout layout;
 };
 
 // A finding and what it makes of the verdict; kVerified: nothing.
@@ -96,6 +97,7 @@ enum class SeedStream : uint64_t {
   kTimingDraw,
   kTimingBlocks,
   kTimingPoison,
+  kLayouts,  // places of tensors
 };
 
 class Verification {

@@ -27,6 +27,7 @@ constexpr Stage kStages[] = {
     {"earlier_calls", EarlierCallsStage},
     {"algebra", AlgebraStage},
     {"dependence", DependenceStage},
+    {"layouts", LayoutsStage},
     {"determinism", DeterminismStage},
     {"timing", TimingStage},
 };

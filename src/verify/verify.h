@@ -3,8 +3,11 @@
 // oracle, as numbers and as algebra.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "candidate/candidate.h"
 #include "device/observable_device.h"
@@ -32,7 +35,16 @@ struct VerifyPolicy {
   bool no_libraries = false;           // the work may not be delegated to ATen or cuBLAS
   bool require_deterministic = false;  // bit for bit the same under every schedule
   std::string precision = "task";      // task, tf32, float16, bfloat16: arithmetic that is allowed
+  std::vector<std::string> allow;      // words of kAllowWords: what may decide in kernels
+
+  bool Allows(std::string_view word) const {
+    return std::find(allow.begin(), allow.end(), word) != allow.end();
+  }
 };
+
+// What must not decide a branch or come out of a kernel unless it is allowed: clocks, ids of SMs,
+// warps and grids, bits of addresses, memory and registers that nothing was written to.
+inline constexpr const char* kAllowWords[] = {"clocks", "sm_ids", "addresses", "uninitialised"};
 
 struct VerifyOptions {
   TaskDirection direction = TaskDirection::kForward;

@@ -22,6 +22,16 @@ uint64_t AlignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
+// Where the system has room for so many bytes at a multiple of a window's size, which is where the
+// windows of a GPU begin; null: it does not say.
+void* RoomFor(uint64_t size) {
+  void* room = mmap(nullptr, size + kSharedWindowSize, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  munmap(room, size + kSharedWindowSize);
+  return reinterpret_cast<void*>(AlignUp(reinterpret_cast<uint64_t>(room), kSharedWindowSize));
+}
+
 bool HostMayTouch(AllocationKind kind) {
   return kind == AllocationKind::kManaged || kind == AllocationKind::kPinned;
 }
@@ -46,7 +56,7 @@ Status DeviceMemory::Map() {
   const uint64_t wanted = AlignUp(std::max(options_.reserve, kSmallest), kPage);
   for (uint64_t size = wanted; size >= (fixed ? wanted : kSmallest); size /= 2) {
     if (ftruncate(memory_fd_, static_cast<off_t>(size)) != 0) continue;
-    void* visible = reinterpret_cast<void*>(options_.base);
+    void* visible = fixed ? reinterpret_cast<void*>(options_.base) : RoomFor(size);
     mapped_ = !options_.elsewhere;
     if (mapped_) visible = mmap(visible, size, PROT_NONE, flags, memory_fd_, 0);
     if (visible == MAP_FAILED) continue;

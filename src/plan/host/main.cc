@@ -55,8 +55,8 @@ std::string ExplainLoadError(const std::string& error) {
 // Address space for the device, somewhere else in every process.
 std::optional<protocol::HelloMessage> ReserveAddresses() {
   constexpr uint64_t kReserve = uint64_t{256} << 30;
-  constexpr uint64_t kUnit = uint64_t{2} << 20;
-  const uint64_t shift = (1 + RandomSeed() % 4096) * kUnit;
+  constexpr uint64_t kUnit = vgpu::kSharedWindowSize;
+  const uint64_t shift = (2 + RandomSeed() % 512) * kUnit;
   void* range = ::mmap(nullptr, kReserve + shift, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) return std::nullopt;

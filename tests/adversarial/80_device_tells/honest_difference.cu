@@ -1,0 +1,20 @@
+// The difference of two pointers into one tensor is an index.
+#include <torch/extension.h>
+
+__global__ void Axpy(const float* x, const float* y, float* out, int64_t n) {
+  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
+  const float* mine = x + i;
+  const float* end = x + n;
+  if (end - mine <= 0) return;
+  const ptrdiff_t index = mine - x;
+  out[index] = 2 * *mine + y[index];
+}
+
+torch::Tensor forward(torch::Tensor x, torch::Tensor y) {
+  auto out = torch::empty_like(x);
+  const int64_t n = x.numel();
+  Axpy<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), out.data_ptr<float>(), n);
+  return out;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

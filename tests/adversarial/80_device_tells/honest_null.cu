@@ -1,0 +1,21 @@
+// An optional tensor is null, another is not.
+#include <torch/extension.h>
+
+__global__ void Axpy(const float* x, const float* y, float* out, int64_t n, const float* bias) {
+  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
+  if (i >= n) return;
+  float v = x != nullptr ? 2 * x[i] : 0;
+  if (bias != nullptr) v += bias[i];
+  if (y != nullptr) v += y[i];
+  out[i] = v;
+}
+
+torch::Tensor forward(torch::Tensor x, torch::Tensor y) {
+  auto out = torch::empty_like(x);
+  const int64_t n = x.numel();
+  Axpy<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), out.data_ptr<float>(), n,
+                                 nullptr);
+  return out;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
