@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/compile.h"
+#include "compile/host_library_scan.h"
 #include "support/subprocess.h"
 #include "support/tool_finder.h"
 
@@ -45,5 +46,8 @@ ProcessRequest NvccToPtx(const Build& build, const std::vector<std::string>& mor
 
 // Diagnostics of a run, or the error that it ended with.
 Result<std::vector<Diagnostic>> Messages(const Build& build, const ProcessResult& result);
+
+// What the host library that was built has against it, with places in the candidate.
+Result<std::vector<HostLibraryFinding>> ScanBuiltLibrary(const Build& build);
 
 }  // namespace kernelsmith

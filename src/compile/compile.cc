@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Part of every key: raise it when the way of compiling changes.
-constexpr const char* kRecipe = "3";
+constexpr const char* kRecipe = "4";
 
 fs::path ExecutableFolder() {
   std::error_code error;
@@ -90,7 +90,12 @@ std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::p
   if (!complete.ok()) return std::nullopt;
   Result<std::string> ptx = files.Read(folder / "candidate.ptx");
   if (!ptx.ok() || !files.Exists(folder / "host.so")) return std::nullopt;
+  const Result<std::string> scanned = files.Read(folder / "host_findings.json");
+  if (!scanned.ok()) return std::nullopt;
+  Result<std::vector<HostLibraryFinding>> findings = ReadHostFindings(*scanned);
+  if (!findings.ok()) return std::nullopt;
   CompiledCandidate candidate;
+  candidate.host_findings = *std::move(findings);
   candidate.ptx = *std::move(ptx);
   candidate.ptx_path = folder / "candidate.ptx";
   candidate.host_library = folder / "host.so";
@@ -142,6 +147,10 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const fs::path folder = cache / key.substr(0, 2) / key;
 
   const auto finish = [&](CompiledCandidate candidate) {
+    std::erase_if(candidate.host_findings, [&](const HostLibraryFinding& finding) {
+      return std::find(options.removed_walls.begin(), options.removed_walls.end(), finding.wall) !=
+             options.removed_walls.end();
+    });
     candidate.source = source;
     candidate.text = text;
     candidate.style = style.style;
@@ -184,13 +193,18 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     KS_TRY(diagnostics, BuildByNvcc(build));
   }
 
+  KS_TRY(const std::vector<HostLibraryFinding> host_findings, ScanBuiltLibrary(build));
+  KS_RETURN_IF_ERROR(
+      files_.Write(scratch.path() / "host_findings.json", WriteHostFindings(host_findings)));
+
   std::error_code error;
   // Everything that compilers left behind, but for what is needed.
   std::vector<fs::path> superfluous;
   for (fs::directory_iterator it(scratch.path(), error), end; !error && it != end;
        it.increment(error)) {
     const std::string kept = it->path().filename().string();
-    if (kept != "candidate.ptx" && kept != "host.so") superfluous.push_back(it->path());
+    if (kept != "candidate.ptx" && kept != "host.so" && kept != "host_findings.json")
+      superfluous.push_back(it->path());
   }
   for (const fs::path& path : superfluous) fs::remove(path, error);
   KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", by_clang ? "clang" : "nvcc"));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/host_library_scan.h"
 #include "support/file_system.h"
 #include "support/result.h"
 #include "support/settings.h"
@@ -25,6 +26,7 @@ struct CompileOptions {
   std::vector<std::string> flags;   // more for nvcc, e.g. --use_fast_math
   bool nvcc_only = false;           // no host code by clang, which is three times as fast
   std::chrono::milliseconds timeout{120'000};
+  std::vector<HostWall> removed_walls;  // for tests alone: what they find is left out
 };
 
 enum class CandidateStyle {
@@ -36,9 +38,10 @@ struct CompiledCandidate {
   std::filesystem::path source;  // as the user named it
   std::string text;              // the source
   CandidateStyle style = CandidateStyle::kTorch;
-  std::string ptx;                     // the PTX of the whole file
-  std::filesystem::path ptx_path;      // the same as a file, for messages
-  std::filesystem::path host_library;  // only the tracer's child ever loads it
+  std::string ptx;                                // the PTX of the whole file
+  std::filesystem::path ptx_path;                 // the same as a file, for messages
+  std::filesystem::path host_library;             // only the tracer's child ever loads it
+  std::vector<HostLibraryFinding> host_findings;  // what the host library could look at
   std::vector<Diagnostic> warnings;
   std::string key;  // the key of the cache: a hash of everything that went in
   bool cached = false;
