@@ -154,8 +154,9 @@ Feedback FeedbackOf(const Verdict& verdict) {
           {.source = finding.kind == FindingKind::kCompileError ? "compiler"
                                                                 : "verifier, " + finding.stage,
            .line = in_candidate ? finding.where.line : 0,
-           .message = fmt::format("{}: {}", Name(finding.kind),
-                                  OneForeignLine(WithoutPath(finding.message, verdict.candidate)))});
+           .message =
+               fmt::format("{}: {}", Name(finding.kind),
+                           OneForeignLine(WithoutPath(finding.message, verdict.candidate)))});
       if (finding.counterexample && feedback.counterexample.empty()) {
         feedback.counterexample = Describe(*finding.counterexample);
       }
