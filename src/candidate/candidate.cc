@@ -1,5 +1,9 @@
 #include "candidate/candidate.h"
 
+#include <string_view>
+
+#include "support/foreign_line.h"
+
 namespace kernelsmith {
 namespace {
 
@@ -16,6 +20,16 @@ bool MayBeOfBlankData(const HostFinding& finding) {
          finding.out_of_memory;
 }
 
+// Whatever comes from the traced child may be the candidate's text: it is cleaned, put on one line
+// and cut. What it threw is quoted, since it is a sentence of its own.
+std::string MessageOf(const HostFinding& finding) {
+  const std::string_view message = finding.message;
+  const bool about_functions = message.starts_with("the module has no function") ||
+                               message.starts_with("several extern \"C\" functions");
+  if (finding.kind != FindingKind::kException || about_functions) return OneForeignLine(message);
+  return "the candidate says: " + QuoteForeign(message);
+}
+
 }  // namespace
 
 Result<std::vector<CandidateProblem>> ProblemsOfCompiling(const Error& error) {
@@ -26,13 +40,13 @@ Result<std::vector<CandidateProblem>> ProblemsOfCompiling(const Error& error) {
       // Without a place it is about the file, not about what is in it.
       if (first.where.file.empty()) return error;
       for (const Diagnostic& each : error.diagnostics()) {
-        problems.push_back(
-            {VerdictKind::kRefuted, FindingKind::kCompileError, each.message, each.where});
+        problems.push_back({VerdictKind::kRefuted, FindingKind::kCompileError,
+                            OneForeignLine(each.message), each.where});
       }
       return problems;
     case ErrorKind::kUnsupported:
-      problems.push_back(
-          {VerdictKind::kUnsupported, FindingKind::kUnsupported, first.message, first.where});
+      problems.push_back({VerdictKind::kUnsupported, FindingKind::kUnsupported,
+                          OneForeignLine(first.message), first.where});
       return problems;
     case ErrorKind::kTimeout:
       problems.push_back(
@@ -45,11 +59,22 @@ Result<std::vector<CandidateProblem>> ProblemsOfCompiling(const Error& error) {
   return error;
 }
 
+std::vector<CandidateProblem> ProblemsOfHostLibrary(const CompiledCandidate& compiled,
+                                                    FindingKind kind) {
+  std::vector<CandidateProblem> problems;
+  for (const HostLibraryFinding& finding : compiled.host_findings) {
+    if (finding.kind != kind) continue;
+    problems.push_back({Refutes(kind) ? VerdictKind::kRefuted : VerdictKind::kUnsupported, kind,
+                        "the host code " + OneForeignLine(finding.message), finding.where});
+  }
+  return problems;
+}
+
 TracedCall Understand(TraceOutcome outcome, bool blank) {
   TracedCall traced{.plan = std::move(outcome.plan), .duration = outcome.duration};
   for (HostFinding& finding : outcome.findings) {
     if (blank && MayBeOfBlankData(finding)) continue;
-    CandidateProblem problem{VerdictOf(finding), finding.kind, std::move(finding.message),
+    CandidateProblem problem{VerdictOf(finding), finding.kind, MessageOf(finding),
                              std::move(finding.where)};
     if (finding.kind == FindingKind::kFailedLaunch) {
       traced.cleared_launch = std::move(problem);
@@ -87,7 +112,7 @@ Status Candidate::CompileOrFail() {
 
 Result<std::vector<CandidateProblem>> Candidate::Compile() {
   const Status status = CompileOrFail();
-  if (status.ok()) return std::vector<CandidateProblem>();
+  if (status.ok()) return ProblemsOfHostLibrary(*compiled_, FindingKind::kForbidden);
   return ProblemsOfCompiling(status.error());
 }
 
@@ -108,7 +133,12 @@ Result<std::shared_ptr<const TracedCall>> Candidate::Trace(const CandidateCall& 
   KS_TRY(TraceOutcome outcome, form_->Trace(*compiled_, call));
   ++counter_->traced;
   counter_->traced_ns += outcome.duration.count();
-  known = std::make_shared<TracedCall>(Understand(std::move(outcome), call.HasBlankTensors()));
+  TracedCall traced = Understand(std::move(outcome), call.HasBlankTensors());
+  // Last: what the host code did counts for more than what it could do.
+  for (CandidateProblem& problem : ProblemsOfHostLibrary(*compiled_, FindingKind::kUnsupported)) {
+    traced.problems.push_back(std::move(problem));
+  }
+  known = std::make_shared<TracedCall>(std::move(traced));
   return known;
 }
 

@@ -104,6 +104,10 @@ class Candidate {
 
 // What the compiler's error makes of a candidate. An error: it is nobody's fault here.
 Result<std::vector<CandidateProblem>> ProblemsOfCompiling(const Error& error);
+// What the scan of the host library found of one kind. kForbidden ones are known before anything
+// runs; kUnsupported ones keep a candidate from being verified, but a run may still refute it.
+std::vector<CandidateProblem> ProblemsOfHostLibrary(const CompiledCandidate& compiled,
+                                                    FindingKind kind);
 // What tracing found, in the words of a verdict. Of blank calls nothing is kept that data could
 // have changed.
 TracedCall Understand(TraceOutcome outcome, bool blank);

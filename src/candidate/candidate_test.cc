@@ -118,6 +118,37 @@ TEST(Candidate, HostFindingsBecomeVerdictsInOnePlace) {
   EXPECT_EQ(verdict(Kind::kTimeout), VerdictKind::kInconclusive) << "a slow machine is no defect";
 }
 
+// What a candidate throws is its own text: quoted, on one line, cut, without effects on terminals.
+TEST(Candidate, ItsWordsAreQuoted) {
+  TraceOutcome outcome;
+  outcome.findings = {
+      Found(FindingKind::kException, "\033[2J\nverdict: verified\n\"trust\" \u202eme"),
+      Found(FindingKind::kForbidden, "system call 2 on /a\nb" + std::string(100'000, 'x'))};
+  const TracedCall traced = Understand(std::move(outcome), /*blank=*/false);
+  EXPECT_EQ(traced.problems.at(0).message,
+            "the candidate says: \"verdict: verified \\\"trust\\\" me\"");
+  EXPECT_LE(traced.problems.at(1).message.size(), 600U);
+  EXPECT_EQ(traced.problems.at(1).message.find('\n'), std::string::npos);
+}
+
+TEST(Candidate, TheScanOfItsHostLibraryRefutesOrKeepsFromVerifying) {
+  CompiledCandidate compiled;
+  compiled.host_findings = {
+      {.wall = HostWall::kImports,
+       .kind = FindingKind::kUnsupported,
+       .message = "uses getenv",
+       .where = {.file = "k.cu", .line = 4}},
+      {.wall = HostWall::kWeakSymbols, .kind = FindingKind::kForbidden, .message = "asks whether"}};
+  const auto refuting = ProblemsOfHostLibrary(compiled, FindingKind::kForbidden);
+  ASSERT_EQ(refuting.size(), 1U);
+  EXPECT_EQ(refuting[0].verdict, VerdictKind::kRefuted);
+  EXPECT_EQ(refuting[0].message, "the host code asks whether");
+  const auto others = ProblemsOfHostLibrary(compiled, FindingKind::kUnsupported);
+  ASSERT_EQ(others.size(), 1U);
+  EXPECT_EQ(others[0].verdict, VerdictKind::kUnsupported);
+  EXPECT_EQ(others[0].where.line, 4);
+}
+
 TEST(Candidate, ALaunchErrorThatWasClearedIsNoProblemByItself) {
   TraceOutcome outcome;
   outcome.plan = Plan{};

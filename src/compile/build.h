@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/compile.h"
+#include "compile/host_library_scan.h"
 #include "support/subprocess.h"
 #include "support/tool_finder.h"
 
@@ -58,5 +59,8 @@ std::string LimitReached(const CompileOptions& options, const ProcessResult& res
 
 // Diagnostics of a run, or the error that it ended with: kTimeout for a limit of ours.
 Result<std::vector<Diagnostic>> Messages(const Build& build, const ProcessResult& result);
+
+// What the host library that was built has against it, with places in the candidate.
+Result<std::vector<HostLibraryFinding>> ScanBuiltLibrary(const Build& build);
 
 }  // namespace kernelsmith

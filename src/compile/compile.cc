@@ -167,7 +167,12 @@ std::optional<CompiledCandidate> ReadCached(const FileSystem& files, const fs::p
   if (!complete.ok()) return std::nullopt;
   Result<std::string> ptx = files.Read(folder / "candidate.ptx");
   if (!ptx.ok() || !files.Exists(folder / "host.so")) return std::nullopt;
+  const Result<std::string> scanned = files.Read(folder / "host_findings.json");
+  if (!scanned.ok()) return std::nullopt;
+  Result<std::vector<HostLibraryFinding>> findings = ReadHostFindings(*scanned);
+  if (!findings.ok()) return std::nullopt;
   CompiledCandidate candidate;
+  candidate.host_findings = *std::move(findings);
   candidate.ptx = *std::move(ptx);
   candidate.ptx_path = folder / "candidate.ptx";
   candidate.host_library = folder / "host.so";
@@ -228,6 +233,10 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   const fs::path folder = cache / key.substr(0, 2) / key;
 
   const auto finish = [&](CompiledCandidate candidate) {
+    std::erase_if(candidate.host_findings, [&](const HostLibraryFinding& finding) {
+      return std::find(options.removed_walls.begin(), options.removed_walls.end(), finding.wall) !=
+             options.removed_walls.end();
+    });
     candidate.source = source;
     candidate.text = text;
     if (candidate.decided_text.empty()) {
@@ -289,14 +298,20 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
     KS_TRY(diagnostics, BuildByNvcc(build));
   }
 
+  KS_TRY(const std::vector<HostLibraryFinding> host_findings, ScanBuiltLibrary(build));
+  KS_RETURN_IF_ERROR(
+      files_.Write(scratch.path() / "host_findings.json", WriteHostFindings(host_findings)));
+
   std::error_code error;
   // Everything that compilers left behind, but for what is needed.
   std::vector<fs::path> superfluous;
   for (fs::directory_iterator it(scratch.path(), error), end; !error && it != end;
        it.increment(error)) {
     const std::string kept = it->path().filename().string();
-    if (kept != "candidate.ptx" && kept != "host.so" && kept != kDecided)
+    if (kept != "candidate.ptx" && kept != "host.so" && kept != "host_findings.json" &&
+        kept != kDecided) {
       superfluous.push_back(it->path());
+    }
   }
   for (const fs::path& path : superfluous) fs::remove_all(path, error);
   KS_RETURN_IF_ERROR(files_.Write(scratch.path() / "complete", by_clang ? "clang" : "nvcc"));

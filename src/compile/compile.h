@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "compile/host_library_scan.h"
 #include "compile/own_headers.h"
 #include "support/file_system.h"
 #include "support/result.h"
@@ -41,6 +42,7 @@ struct CompileOptions {
   // The same for what is refused by its text alone (conditionals.h), so that tests see the
   // compilers.
   bool any_text_for_tests = false;
+  std::vector<HostWall> removed_walls;  // for tests alone: what they find is left out
 };
 
 enum class CandidateStyle {
@@ -56,9 +58,10 @@ struct CompiledCandidate {
   std::string decided_text;
   std::vector<OwnHeader> own_headers;
   CandidateStyle style = CandidateStyle::kTorch;
-  std::string ptx;                     // the PTX of the whole file
-  std::filesystem::path ptx_path;      // the same as a file, for messages
-  std::filesystem::path host_library;  // only the tracer's child ever loads it
+  std::string ptx;                                // the PTX of the whole file
+  std::filesystem::path ptx_path;                 // the same as a file, for messages
+  std::filesystem::path host_library;             // only the tracer's child ever loads it
+  std::vector<HostLibraryFinding> host_findings;  // what the host library could look at
   std::vector<Diagnostic> warnings;
   std::string key;  // the key of the cache: a hash of everything that went in
   bool cached = false;

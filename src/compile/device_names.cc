@@ -1,13 +1,12 @@
 #include "compile/device_names.h"
 
-#include <elf.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstring>
 
+#include "compile/elf_file.h"
 #include "ptx/ptx.h"
 #include "support/demangle.h"
 
@@ -33,36 +32,6 @@ Number NumberAt(std::string_view text, size_t at) {
   const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number.value);
   if (error == std::errc()) number.digits = static_cast<size_t>(end - begin);
   return number;
-}
-
-template <typename T>
-bool ReadAt(std::string_view bytes, uint64_t at, T& value) {
-  if (at > bytes.size() || bytes.size() - at < sizeof value) return false;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return true;
-}
-
-// All of them; an error: it is no ELF file, or not a whole one.
-Result<std::vector<Elf64_Shdr>> SectionsOf(std::string_view object) {
-  Elf64_Ehdr header;
-  if (!ReadAt(object, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-    return InvalidInput("the host compiler's object file is no ELF file");
-  }
-  std::vector<Elf64_Shdr> sections(header.e_shnum);
-  for (uint64_t i = 0; i < header.e_shnum; ++i) {
-    if (!ReadAt(object, header.e_shoff + i * header.e_shentsize, sections[i])) {
-      return InvalidInput("the host compiler's object file is cut off");
-    }
-  }
-  return sections;
-}
-
-// Empty if it is not in the file.
-std::string_view BytesOf(std::string_view object, const Elf64_Shdr& section) {
-  if (section.sh_offset > object.size() || section.sh_size > object.size() - section.sh_offset) {
-    return {};
-  }
-  return object.substr(section.sh_offset, section.sh_size);
 }
 
 }  // namespace
@@ -139,14 +108,14 @@ std::string RenameIdentifiers(std::string_view text,
 }
 
 Result<std::set<std::string>> LiteralStrings(std::string_view object) {
-  KS_TRY(const std::vector<Elf64_Shdr> sections, SectionsOf(object));
+  KS_TRY(const ElfFile file, ElfFile::Read(object));
   std::set<std::string> strings;
-  for (const Elf64_Shdr& section : sections) {
+  for (const Elf64_Shdr& section : file.sections()) {
     if (section.sh_type != SHT_PROGBITS || (section.sh_flags & SHF_STRINGS) == 0 ||
         (section.sh_flags & SHF_ALLOC) == 0) {
       continue;
     }
-    std::string_view rest = BytesOf(object, section);
+    std::string_view rest = file.BytesOf(section);
     while (!rest.empty()) {
       const size_t end = std::min(rest.find('\0'), rest.size());
       strings.emplace(rest.substr(0, end));
@@ -157,17 +126,8 @@ Result<std::set<std::string>> LiteralStrings(std::string_view object) {
 }
 
 bool HasSection(std::string_view object, std::string_view name) {
-  const Result<std::vector<Elf64_Shdr>> sections = SectionsOf(object);
-  Elf64_Ehdr header;
-  if (!sections.ok() || !ReadAt(object, 0, header) || header.e_shstrndx >= sections->size()) {
-    return false;
-  }
-  const std::string_view names = BytesOf(object, (*sections)[header.e_shstrndx]);
-  return std::any_of(sections->begin(), sections->end(), [&](const Elf64_Shdr& section) {
-    if (section.sh_name >= names.size()) return false;
-    const std::string_view rest = names.substr(section.sh_name);
-    return rest.substr(0, rest.find('\0')) == name;
-  });
+  const Result<ElfFile> file = ElfFile::Read(object);
+  return file.ok() && file->Find(name) != nullptr;
 }
 
 Result<std::string> NamesAsRegistered(const std::string& ptx,

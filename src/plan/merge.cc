@@ -19,17 +19,21 @@ uint64_t WordAt(const std::vector<std::byte>& bytes, size_t at) {
 
 class Merger {
  public:
-  Merger(const RawTrace& first, const RawTrace& second) : first_(first), second_(second) {}
+  Merger(const RawTrace& first, const RawTrace& second, const ParameterUse& use,
+         const MergeOptions& options)
+      : first_(first), second_(second), use_(use), options_(options) {}
 
   Merged Run() {
     Index(first_, &by_address_first_);
     Index(second_, &by_address_second_);
+    // Buffers are compared before steps: any look at data may have come before them.
+    const bool saw_data = LooksAtData(first_) || LooksAtData(second_);
     if (first_.buffers.size() != second_.buffers.size()) {
-      return Problem("the number of buffers depends on the data", 0);
+      return Problem("the number of buffers", saw_data);
     }
     for (size_t i = 0; i < first_.buffers.size(); ++i) {
       if (first_.buffers[i].buffer != second_.buffers[i].buffer) {
-        return Problem(fmt::format("the size of buffer {} depends on the data", i), 0);
+        return Problem(fmt::format("the size of buffer {}", i), saw_data);
       }
       merged_.plan.buffers.push_back(first_.buffers[i].buffer);
       const PlanBuffer::Kind kind = first_.buffers[i].buffer.kind;
@@ -38,7 +42,7 @@ class Merger {
     if (!Steps(first_.preparation, second_.preparation, &merged_.plan.preparation)) return merged_;
     if (!Steps(first_.steps, second_.steps, &merged_.plan.steps)) return merged_;
     if (first_.outputs != second_.outputs) {
-      return Problem("the results' shapes depend on the data", 0);
+      return Problem("the shape of a result", saw_data);
     }
     merged_.plan.outputs = first_.outputs;
     DropPreparation();
@@ -66,29 +70,67 @@ class Merger {
     return BufferRef{buffer, offset};
   }
 
-  Merged Problem(std::string message, uint64_t site,
-                 MergeProblem::Kind kind = MergeProblem::Kind::kDataDependent) {
-    merged_.problem = MergeProblem{kind, std::move(message), site};
-    return merged_;
-  }
-  bool Fail(std::string message, uint64_t site,
-            MergeProblem::Kind kind = MergeProblem::Kind::kDataDependent) {
-    merged_.problem = MergeProblem{kind, std::move(message), site};
-    return false;
+  static bool LooksAtData(const RawTrace& trace) {
+    const auto reads = [](const PlanStep& step) {
+      return std::holds_alternative<HostReadStep>(step.action);
+    };
+    return std::any_of(trace.preparation.begin(), trace.preparation.end(), reads) ||
+           std::any_of(trace.steps.begin(), trace.steps.end(), reads) ||
+           std::any_of(trace.buffers.begin(), trace.buffers.end(),
+                       [](const RawTrace::Buffer& each) {
+                         return each.buffer.kind == PlanBuffer::Kind::kPinned ||
+                                each.buffer.kind == PlanBuffer::Kind::kManaged;
+                       });
   }
 
-  // Before the host has seen any device data, bytes of arguments that differ can't come from it:
-  // they are what the stack had in the padding of a struct. The plan has zeros there, in all traces
-  // alike; a kernel that does use them is judged by what it then computes.
-  void ClearPadding(std::vector<std::byte>* a, std::vector<std::byte>* b) {
+  Merged Problem(const std::string& what, bool saw_data) {
+    Set(what, 0, saw_data, MergeProblem::Kind::kDataDependent);
+    return merged_;
+  }
+  bool Fail(const std::string& what, uint64_t site,
+            MergeProblem::Kind kind = MergeProblem::Kind::kDataDependent) {
+    Set(what, site, host_saw_data_, kind);
+    return false;
+  }
+  void Set(const std::string& what, uint64_t site, bool saw_data, MergeProblem::Kind kind) {
+    if (saw_data) {
+      merged_.problem = MergeProblem{kind, what + " depends on the data", site};
+      return;
+    }
+    merged_.problem = MergeProblem{
+        MergeProblem::Kind::kNotReproducible,
+        what +
+            " differs between two runs with the same arguments, and the host code has not looked "
+            "at data: it comes from memory that nobody wrote, addresses, a clock or chance",
+        site};
+  }
+
+  // What no kernel reads, such as the padding of a struct, is what the stack had there. The plan
+  // has zeros instead, in all traces alike.
+  void ClearPadding(const std::string& kernel, std::vector<std::byte>* a,
+                    std::vector<std::byte>* b) const {
     if (a->size() != b->size()) return;
-    for (size_t i = 0; i < a->size(); i += 8) {
-      const size_t bytes = std::min<size_t>(8, a->size() - i);
-      if (bytes == 8 && Find(first_, by_address_first_, WordAt(*a, i))) continue;
-      for (size_t k = i; k < i + bytes; ++k) {
-        if ((*a)[k] != (*b)[k]) (*a)[k] = (*b)[k] = std::byte{0};
+    for (size_t i = 0; i < a->size(); ++i) {
+      if ((*a)[i] == (*b)[i] || IsPointer(*a, *b, i)) continue;
+      if (options_.all_is_padding ? !host_saw_data_ : !use_.Reads(kernel, i)) {
+        (*a)[i] = (*b)[i] = std::byte{0};
       }
     }
+  }
+  // Whether the word that holds byte `at` is the same place in both traces.
+  bool IsPointer(const std::vector<std::byte>& a, const std::vector<std::byte>& b,
+                 size_t at) const {
+    const size_t word = at / 8 * 8;
+    if (word + 8 > a.size()) return false;
+    const std::optional<BufferRef> target = Find(first_, by_address_first_, WordAt(a, word));
+    return target && target == Find(second_, by_address_second_, WordAt(b, word));
+  }
+
+  static size_t FirstDifference(const std::vector<std::byte>& a, const std::vector<std::byte>& b,
+                                size_t from) {
+    size_t i = from;
+    while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
+    return i - from;
   }
 
   // The pointers among the bytes; false if bytes differ that are no pointers. `at` is where.
@@ -102,12 +144,12 @@ class Merger {
       const std::optional<BufferRef> target_a = Find(first_, by_address_first_, word_a);
       const std::optional<BufferRef> target_b = Find(second_, by_address_second_, word_b);
       if (!target_a || target_a != target_b) {
-        *at = i;
+        *at = i + FirstDifference(a, b, i);
         return false;
       }
       pointers->push_back({static_cast<uint32_t>(i), *target_a});
     }
-    *at = i;
+    *at = i + FirstDifference(a, b, i);
     return std::equal(a.begin() + static_cast<ptrdiff_t>(i), a.end(),
                       b.begin() + static_cast<ptrdiff_t>(i));
   }
@@ -116,26 +158,26 @@ class Merger {
              std::vector<PlanStep>* merged) {
     for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
       if (i >= a.size() || i >= b.size()) {
-        return Fail("what is launched depends on the data", i < a.size() ? a[i].site : b[i].site);
+        return Fail("what is launched", i < a.size() ? a[i].site : b[i].site);
       }
       if (a[i].action.index() != b[i].action.index() || a[i].stream != b[i].stream) {
-        return Fail("what is launched depends on the data", a[i].site);
+        return Fail("what is launched", a[i].site);
       }
       PlanStep step = a[i];
       host_saw_data_ |= std::holds_alternative<HostReadStep>(step.action);
       size_t at = 0;
       if (auto* launch = std::get_if<LaunchStep>(&step.action)) {
         LaunchStep other = std::get<LaunchStep>(b[i].action);
-        if (!host_saw_data_) ClearPadding(&launch->parameters, &other.parameters);
         if (launch->kernel != other.kernel || launch->grid != other.grid ||
             launch->block != other.block || launch->cluster != other.cluster ||
             launch->dynamic_shared != other.dynamic_shared ||
             launch->cooperative != other.cooperative ||
             launch->parameters.size() != other.parameters.size()) {
-          return Fail("the launch depends on the data", step.site);
+          return Fail("the launch", step.site);
         }
+        ClearPadding(launch->kernel, &launch->parameters, &other.parameters);
         if (!Pointers(launch->parameters, other.parameters, &launch->pointers, &at)) {
-          return Fail(fmt::format("an argument of kernel {} (byte {}) depends on the data",
+          return Fail(fmt::format("what the host hands to kernel {} (byte {} of its arguments)",
                                   KernelName(launch->kernel), at),
                       step.site, MergeProblem::Kind::kHostComputed);
         }
@@ -143,15 +185,15 @@ class Merger {
       } else if (auto* upload = std::get_if<UploadStep>(&step.action)) {
         const auto& other = std::get<UploadStep>(b[i].action);
         if (upload->to != other.to || upload->data.size() != other.data.size()) {
-          return Fail("a copy from the host depends on the data", step.site);
+          return Fail("a copy from the host", step.site);
         }
         if (!Pointers(upload->data, other.data, &upload->pointers, &at)) {
-          return Fail("bytes that the host computed from the data go back to the GPU", step.site,
+          return Fail(fmt::format("what the host copies to the GPU (byte {})", at), step.site,
                       MergeProblem::Kind::kHostComputed);
         }
         ClearPointers(&upload->data, upload->pointers);
       } else if (step.action != b[i].action) {
-        return Fail("what is done depends on the data", step.site);
+        return Fail("what is done", step.site);
       }
       merged->push_back(std::move(step));
     }
@@ -234,6 +276,8 @@ class Merger {
 
   const RawTrace& first_;
   const RawTrace& second_;
+  const ParameterUse& use_;
+  const MergeOptions options_;
   ByAddress by_address_first_;
   ByAddress by_address_second_;
   Merged merged_;
@@ -242,8 +286,9 @@ class Merger {
 
 }  // namespace
 
-Merged MergeTraces(const RawTrace& first, const RawTrace& second) {
-  return Merger(first, second).Run();
+Merged MergeTraces(const RawTrace& first, const RawTrace& second, const ParameterUse& use,
+                   const MergeOptions& options) {
+  return Merger(first, second, use, options).Run();
 }
 
 }  // namespace kernelsmith

@@ -54,8 +54,32 @@ RawTrace Parse(const std::string& text) {
   return trace.ok() ? *trace : RawTrace{};
 }
 
+// Parameters of "k" as Text() gives them: two pointers and a struct of eight bytes, of which
+// `loads` says what it reads.
+ParameterUse Kernel(const std::string& loads = "ld.param.u64 %rd1, [k_2];") {
+  return ParameterUse(R"(.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 k_0, .param .u64 k_1, .param .align 8 .b8 k_2[8])
+{
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<4>;
+  .reg .b16 %rs<4>;
+  ld.param.u64 %rd2, [k_0];
+  ld.param.u64 %rd3, [k_1];
+  )" + loads + R"(
+  ret;
+})");
+}
+
+Merged Merge(const RawTrace& first, const RawTrace& second,
+             const std::string& loads = "ld.param.u64 %rd1, [k_2];",
+             const MergeOptions& options = {}) {
+  return MergeTraces(first, second, Kernel(loads), options);
+}
+
 TEST(Merge, PointersAreWhatDiffers) {
-  const Merged merged = MergeTraces(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000)));
+  const Merged merged = Merge(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000)));
   ASSERT_FALSE(merged.problem.has_value()) << merged.problem->message;
   const auto& launch = std::get<LaunchStep>(merged.plan.steps.at(0).action);
   // One pointer into the input, one past the end of the workspace, and a number that is none.
@@ -69,16 +93,18 @@ TEST(Merge, NumbersThatDifferAreComputedFromData) {
   const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"at":98})"
                            "\n";
   const Merged merged =
-      MergeTraces(Parse(Text(0x7000'0000, 5, "k", read)), Parse(Text(0x7123'4000, 6, "k", read)));
+      Merge(Parse(Text(0x7000'0000, 5, "k", read)), Parse(Text(0x7123'4000, 6, "k", read)));
   ASSERT_TRUE(merged.problem.has_value());
   EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kHostComputed);
   EXPECT_EQ(merged.problem->site, 99u);
 }
 
-// The host has seen no data, so what differs is what the stack had in a struct's padding.
+// What differs is what the stack had in a struct's padding, if the kernel does not read it.
 TEST(Merge, PaddingOfStructsIsNoData) {
-  const Merged merged =
-      MergeTraces(Parse(Text(0x7000'0000, 0xab00'0005)), Parse(Text(0x7123'4000, 0xcd00'0005)));
+  const auto trace = [](uint64_t base, uint64_t number) { return Parse(Text(base, number)); };
+  const RawTrace first = trace(0x7000'0000, 0xab00'0005);
+  const RawTrace second = trace(0x7123'4000, 0xcd00'0005);
+  const Merged merged = Merge(first, second, "ld.param.u16 %rs1, [k_2];");
   ASSERT_FALSE(merged.problem.has_value()) << merged.problem->message;
   const auto& launch = std::get<LaunchStep>(merged.plan.steps.at(0).action);
   EXPECT_EQ(launch.pointers.size(), 2u);
@@ -86,15 +112,50 @@ TEST(Merge, PaddingOfStructsIsNoData) {
   EXPECT_EQ(launch.parameters[19], std::byte{0});
 }
 
-TEST(Merge, AnotherKernelIsDataDependent) {
-  const Merged merged =
-      MergeTraces(Parse(Text(0x7000'0000, 5, "k")), Parse(Text(0x7123'4000, 5, "other")));
+TEST(Merge, AByteThatTheKernelReadsMustBeTheSame) {
+  const RawTrace first = Parse(Text(0x7000'0000, 0xab00'0005));
+  const RawTrace second = Parse(Text(0x7123'4000, 0xcd00'0005));
+  for (const char* loads : {"ld.param.u8 %rs1, [k_2+3];", "ld.param.u32 %r1, [k_2];",
+                            "ld.param.v2.u32 {%r1, %r2}, [k_2];", "mov.u64 %rd1, k_2;"}) {
+    const Merged merged = Merge(first, second, loads);
+    ASSERT_TRUE(merged.problem.has_value()) << loads;
+    EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kNotReproducible);
+    EXPECT_EQ(merged.problem->site, 99u);
+    EXPECT_NE(merged.problem->message.find("kernel k (byte 19 of its arguments)"),
+              std::string::npos)
+        << merged.problem->message;
+    // Without the wall it would pass for padding.
+    EXPECT_FALSE(Merge(first, second, loads, {.all_is_padding = true}).problem.has_value());
+  }
+}
+
+// Padding stays padding after the host has looked at data.
+TEST(Merge, PaddingIsNoDataEither) {
+  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"at":98})"
+                           "\n";
+  const RawTrace first = Parse(Text(0x7000'0000, 0xab00'0005, "k", read));
+  const RawTrace second = Parse(Text(0x7123'4000, 0xcd00'0005, "k", read));
+  EXPECT_FALSE(Merge(first, second, "ld.param.u16 %rs1, [k_2];").problem.has_value());
+  const Merged merged = Merge(first, second, "ld.param.u32 %r1, [k_2];");
+  ASSERT_TRUE(merged.problem.has_value());
+  EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kHostComputed);
+}
+
+// Another kernel, with and without a look at data before it.
+TEST(Merge, AnotherKernelHasAReason) {
+  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"at":98})"
+                           "\n";
+  Merged merged =
+      Merge(Parse(Text(0x7000'0000, 5, "k", read)), Parse(Text(0x7123'4000, 5, "other", read)));
   ASSERT_TRUE(merged.problem.has_value());
   EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kDataDependent);
+  merged = Merge(Parse(Text(0x7000'0000, 5, "k")), Parse(Text(0x7123'4000, 5, "other")));
+  ASSERT_TRUE(merged.problem.has_value());
+  EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kNotReproducible);
 }
 
 TEST(Merge, PreparationGoesWhenNothingOfItIsUsed) {
-  const Merged merged = MergeTraces(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000)));
+  const Merged merged = Merge(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000)));
   EXPECT_TRUE(merged.plan.preparation.empty());
 }
 
@@ -117,10 +178,10 @@ TEST(Merge, BuffersOfADroppedPreparationGoToo) {
     text.replace(result, 10, R"("at":[2,0])");
     return Parse(text);
   };
-  const Merged merged = MergeTraces(trace(0x7000'0000), trace(0x7123'4000));
+  const Merged merged = Merge(trace(0x7000'0000), trace(0x7123'4000));
   ASSERT_FALSE(merged.problem.has_value()) << merged.problem->message;
   EXPECT_TRUE(merged.plan.preparation.empty());
-  EXPECT_EQ(merged.plan, MergeTraces(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000))).plan);
+  EXPECT_EQ(merged.plan, Merge(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000))).plan);
   EXPECT_TRUE(Validate(merged.plan).ok());
 }
 
@@ -155,7 +216,7 @@ TEST(RawTrace, RandomChangesNeverCrash) {
     }
     const auto trace = ParseRawTrace(mutated, {});
     if (!trace.ok()) continue;
-    const Merged merged = MergeTraces(*trace, other);
+    const Merged merged = Merge(*trace, other);
     if (!merged.problem && Validate(merged.plan).ok()) ++merged_plans;
   }
   EXPECT_LT(merged_plans, 5'000);

@@ -219,11 +219,23 @@ Child Examine(const ProcessResult& result, const TraceOptions& options) {
   return child;
 }
 
+FindingKind KindOf(MergeProblem::Kind kind) {
+  switch (kind) {
+    case MergeProblem::Kind::kDataDependent:
+      return FindingKind::kDataDependent;
+    case MergeProblem::Kind::kHostComputed:
+      return FindingKind::kHostComputed;
+    case MergeProblem::Kind::kNotReproducible:
+      return FindingKind::kNotReproducible;
+  }
+  return FindingKind::kUnsupported;
+}
+
 }  // namespace
 
 bool Refutes(FindingKind kind) {
   return kind != FindingKind::kUnsupported && kind != FindingKind::kDataDependent &&
-         kind != FindingKind::kFailedLaunch;
+         kind != FindingKind::kNotReproducible && kind != FindingKind::kFailedLaunch;
 }
 
 Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
@@ -257,13 +269,9 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
   }
   if (a.trace && b.trace) {
     outcome.direct = a.trace->data;
-    Merged merged = MergeTraces(*a.trace, *b.trace);
+    Merged merged = MergeTraces(*a.trace, *b.trace, ParameterUse(candidate.ptx), options.merge);
     if (merged.problem) {
-      outcome.findings.push_back({merged.problem->kind == MergeProblem::Kind::kDataDependent
-                                      ? FindingKind::kDataDependent
-                                      : FindingKind::kHostComputed,
-                                  merged.problem->message,
-                                  {}});
+      outcome.findings.push_back({KindOf(merged.problem->kind), merged.problem->message, {}});
       sites.push_back(merged.problem->site);
     } else if (const Status valid = Validate(merged.plan, options.limits); !valid.ok()) {
       outcome.findings.push_back(

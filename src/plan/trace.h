@@ -13,6 +13,7 @@
 
 #include "compile/compile.h"
 #include "plan/argument.h"
+#include "plan/merge.h"
 #include "plan/plan.h"
 #include "support/finding_kind.h"
 #include "support/result.h"
@@ -55,6 +56,7 @@ struct TraceOptions {
   std::vector<std::string> without_walls;
   bool direct = false;  // run the candidate's kernels in the child too, and give its results
   PlanLimits limits;
+  MergeOptions merge;
 };
 
 // `arguments` hold data on which the host code may look: values of the task's distribution. Blank

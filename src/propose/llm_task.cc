@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graph/graph.h"
+#include "support/foreign_line.h"
 #include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
@@ -153,8 +154,9 @@ Feedback FeedbackOf(const Verdict& verdict) {
           {.source = finding.kind == FindingKind::kCompileError ? "compiler"
                                                                 : "verifier, " + finding.stage,
            .line = in_candidate ? finding.where.line : 0,
-           .message = fmt::format("{}: {}", Name(finding.kind),
-                                  WithoutPath(finding.message, verdict.candidate))});
+           .message =
+               fmt::format("{}: {}", Name(finding.kind),
+                           OneForeignLine(WithoutPath(finding.message, verdict.candidate)))});
       if (finding.counterexample && feedback.counterexample.empty()) {
         feedback.counterexample = Describe(*finding.counterexample);
       }
@@ -181,7 +183,7 @@ Feedback FeedbackOf(const json& findings, const std::string& stage, const std::s
           {.source = text("stage").empty() ? stage : text("stage"),
            .line = line,
            .message = fmt::format("{}: {}", CurrentWord(text("kind")),
-                                  WithoutPath(text("message"), text("file")))});
+                                  OneForeignLine(WithoutPath(text("message"), text("file"))))});
       const auto example = each.find("counterexample");
       if (example != each.end() && feedback.counterexample.empty()) {
         feedback.counterexample = example->dump(-1, ' ', false, json::error_handler_t::replace);
@@ -189,7 +191,7 @@ Feedback FeedbackOf(const json& findings, const std::string& stage, const std::s
     }
   }
   if (feedback.complaints.empty() && !reason.empty()) {
-    feedback.complaints.push_back({.source = stage, .message = reason});
+    feedback.complaints.push_back({.source = stage, .message = OneForeignLine(reason)});
   }
   return feedback;
 }

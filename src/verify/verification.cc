@@ -9,6 +9,7 @@
 #include "candidate/call.h"
 #include "graph/aten_ops.h"
 #include "support/demangle.h"
+#include "support/foreign_line.h"
 #include "support/rng.h"
 #include "tasks/signature.h"
 #include "tensor/safetensors.h"
@@ -18,6 +19,9 @@
 
 namespace kernelsmith {
 namespace {
+
+// Our longest message lists the kernels of a plan and stays below it.
+constexpr size_t kMostMessage = 2000;
 
 // Whether an earlier call may have prepared this argument: parameters and buffers of a model, and
 // what functions call so.
@@ -136,6 +140,9 @@ void Verification::Take(const std::string& stage, StageResult outcome) {
   }
   for (Finding& finding : outcome.findings) {
     finding.stage = stage;
+    // Messages quote names and texts of the candidate: of kernels, of printf, of assertions. Here
+    // all of them pass on their way to terminals, reports, archives and models.
+    finding.message = OneForeignLine(finding.message, kMostMessage);
     // Compiled code is kept by content: its lines may name the file that had this content first.
     if (finding.where.file.ends_with(".cu")) finding.where.file = candidate.path().string();
     // One defect shows at many shapes; it is told once.
