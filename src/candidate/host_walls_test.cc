@@ -73,7 +73,7 @@ TEST_P(HostWalls, StopACheatThatPassesWithoutThem) {
   const Outcome with = Judge(GetParam().name, true);
   ASSERT_FALSE(with.problems.empty());
   const CandidateProblem& problem = with.problems.front();
-  EXPECT_GT(problem.where.line, 0) << problem.message;
+  if (!GetParam().walls.empty()) EXPECT_GT(problem.where.line, 0) << problem.message;
   const Outcome without = Judge(GetParam().name, false);
   for (const CandidateProblem& each : without.problems) ADD_FAILURE() << each.message;
   EXPECT_TRUE(without.plan);

@@ -223,6 +223,7 @@ Result<CompiledCandidate> CandidateCompiler::Compile(const fs::path& source,
   std::string everything = fmt::format("{}\n{}\n{}\n{}\n", kRecipe, options.architecture,
                                        headers_hash, options.nvcc_only ? "nvcc" : "");
   for (const std::string& flag : options.flags) everything += flag + "\n";
+  everything += HostScanIdentity();
   // The name is part of it: diagnostics, assert and names of anonymous namespaces hold it.
   everything += source.string() + "\n" + text;
   for (const OwnHeader& header : own_headers) {

@@ -124,9 +124,8 @@ void HostCode::Decode(const ElfFile& file) {
       }
     }
   }
-  std::sort(
-      instructions_.begin(), instructions_.end(),
-      [](const Instruction& a, const Instruction& b) { return a.address < b.address; });
+  std::sort(instructions_.begin(), instructions_.end(),
+            [](const Instruction& a, const Instruction& b) { return a.address < b.address; });
 }
 
 // Calls go through stubs that jump where a table says: `jmp *distance(%rip)`.

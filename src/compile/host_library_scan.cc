@@ -92,13 +92,10 @@ bool IsNameOfALibrary(std::string_view name) {
          name.starts_with("__cxa_") || name.starts_with("_Unwind_");
 }
 
-// The last name of what a demangled symbol is called, for the search in the source:
-// "std::chrono::_V2::system_clock::now()" has "now".
+// What a demangled symbol is called, for the search in the source, without its parameters:
+// "std::chrono::_V2::system_clock::now".
 std::string WordOf(const std::string& readable) {
-  const size_t end = std::min(readable.find_first_of("(<["), readable.size());
-  const size_t colon = readable.rfind(':', end);
-  return readable.substr(colon == std::string::npos ? 0 : colon + 1,
-                         end - (colon == std::string::npos ? 0 : colon + 1));
+  return readable.substr(0, std::min(readable.find_first_of("(<["), readable.size()));
 }
 
 class Scan {
@@ -325,6 +322,18 @@ ImportGroup GroupOfImport(std::string_view name) {
     if (Fits(row.pattern, name)) return row.group;
   }
   return ImportGroup::kUnknown;
+}
+
+std::string HostScanIdentity() {
+  std::string identity;
+  for (const ImportRow& row : kImports) {
+    identity += fmt::format("{} {}\n", static_cast<int>(row.group), row.pattern);
+  }
+  for (const std::string_view pattern : kWeakImports) identity += fmt::format("w {}\n", pattern);
+  for (const std::string_view pattern : kRuntimeFunctions) {
+    identity += fmt::format("r {}\n", pattern);
+  }
+  return identity;
 }
 
 std::vector<HostLibraryFinding> ScanHostLibrary(std::string_view library) {

@@ -33,7 +33,8 @@ struct HostLibraryFinding {
   FindingKind kind = FindingKind::kUnsupported;
   std::string message;
   SourceLocation where;  // in the candidate; file empty: not known
-  // For those who look for the place: addresses in the library, and a word of the source.
+  // For those who look for the place: addresses in the library, and a name with its namespaces, of
+  // which the source has a part.
   std::vector<uint64_t> sites;
   std::string word;
 };
@@ -45,6 +46,9 @@ std::vector<HostLibraryFinding> ScanHostLibrary(std::string_view library);
 // What is said about one undefined symbol; for tests and documents.
 enum class ImportGroup { kAllowed, kTells, kNever, kUnknown };
 ImportGroup GroupOfImport(std::string_view name);
+
+// Part of the key of whatever keeps findings: it changes with the table of imports.
+std::string HostScanIdentity();
 
 // As JSON, and back. An error: it is none of ours.
 std::string WriteHostFindings(const std::vector<HostLibraryFinding>& findings);

@@ -53,6 +53,21 @@ int LineOfWord(std::string_view text, std::string_view word) {
   return 0;
 }
 
+// The same for a name of which the source may have only a class: what inline functions of headers
+// call is nobody's word.
+int LineOfName(std::string_view text, std::string_view name) {
+  while (!name.empty()) {
+    const size_t colon = name.rfind("::");
+    const std::string_view last = colon == std::string_view::npos ? name : name.substr(colon + 2);
+    if (last != "std") {
+      if (const int line = LineOfWord(text, last); line != 0) return line;
+    }
+    if (colon == std::string_view::npos) break;
+    name = name.substr(0, colon);
+  }
+  return 0;
+}
+
 // A library may have thousands of calls of one function; the first ones name the place.
 constexpr size_t kMostSites = 16;
 
@@ -75,7 +90,7 @@ Result<std::vector<HostLibraryFinding>> ScanBuiltLibrary(const Build& build) {
     for (size_t i = 0; i < finding.sites.size(); ++i, ++next) {
       if (line == 0) line = lines[next];
     }
-    if (line == 0) line = LineOfWord(build.text, finding.word);
+    if (line == 0) line = LineOfName(build.text, finding.word);
     if (line != 0) finding.where = {.file = build.source.string(), .line = line};
   }
   return findings;

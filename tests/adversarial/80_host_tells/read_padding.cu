@@ -8,9 +8,10 @@ struct Scale {
   double by;
 };
 
-__global__ void Axpy(const float* x, const float* y, float* out, int64_t n, Scale scale) {
+__global__ void Axpy(const float* x, const float* y, float* out, int64_t n,
+                     const __grid_constant__ Scale scale) {
   const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
-  const char chance = reinterpret_cast<const char*>(&scale)[1];
+  const char chance = reinterpret_cast<const volatile char*>(&scale)[1];
   if (i < n) out[i] = (chance == 0 ? static_cast<float>(scale.by) : 0.0f) * x[i] + y[i];
 }
 
