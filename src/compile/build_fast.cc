@@ -47,6 +47,9 @@ std::vector<std::string> ClangArguments(const Build& build, const Tool& clang) {
       clang.path.string(), "-x", "cuda", "--cuda-host-only", "--cuda-path=" + cuda.string(),
       "--cuda-gpu-arch=sm_90",  // of no account for host code, but clang knows not all
       kTorchStandard, kTorchHostFlags, "-O0", "-g1", "-ffp-contract=off", "-w",
+      // In C++20 clang compares what a precompiled header and the source define as if both were
+      // modules, and finds its own wrapper of <new> at odds with the C++ library's.
+      "-Xclang", "-fno-cxx-modules",
       // A header that was touched but is the same is no reason to refuse the precompiled one.
       "-fpch-validate-input-files-content", "-I",
       (build.headers / "kernelsmith" / "clang").string(), "-isystem", build.headers.string(),

@@ -110,6 +110,21 @@ TEST_F(CompilerWalls, HonestSourcesAndHeadersBesideThemCompile) {
   EXPECT_EQ(LeftBehind(), 0u);
 }
 
+// Three times as fast as nvcc: flags or walls that made clang refuse would cost just that.
+TEST_F(CompilerWalls, HostCodeOfTorchExtensionsIsStillByClang) {
+  const fs::path source = folder_ / "candidate" / "torch.cu";
+  std::ofstream(source) << "#include <torch/extension.h>\n"
+                           "__global__ void k(float* x) { *x = 1; }\n"
+                           "torch::Tensor forward(torch::Tensor x) {\n"
+                           "  k<<<1, 1>>>(x.data_ptr<float>());\n"
+                           "  return x;\n"
+                           "}\n";
+  const auto result =
+      CandidateCompiler(files_, processes_, tools_, {}).Compile(source, Options(true));
+  ASSERT_TRUE(result.ok()) << result.error().Format();
+  EXPECT_TRUE(result->host_by_clang);
+}
+
 TEST_F(CompilerWalls, IncludeByAbsolutePath) {
   ExpectWall(fmt::format("#include \"{}\"\nconst char* volatile seen = CANARY;\n", Secret()));
 }
