@@ -876,7 +876,7 @@ class EnvironmentChecker final : public Checker {
       sink().Count(known->second, 1);
       return;
     }
-    known->second = sink().Add({.kind = FindingKind::kReadsEnvironment,
+    known->second = sink().Add({.kind = FindingKind::kEnvironmentDecides,
                                 .place = PlaceOf(launch_.kernel, warp, in, lane),
                                 .message = fmt::format("{} {}", what, NameOf(origins)),
                                 .environment = origins});
@@ -894,7 +894,7 @@ class EnvironmentChecker final : public Checker {
     ForEachWord(address, bytes, [&](uint64_t word, const LabelledWord& labelled) {
       const uint8_t origins = labels_.OriginsOf(labelled.label);
       if (!told.insert({labelled.place, origins}).second) return;
-      Finding finding{.kind = FindingKind::kReadsEnvironment,
+      Finding finding{.kind = FindingKind::kEnvironmentDecides,
                       .space = Space::kGlobal,
                       .place = where,
                       .message = fmt::format("{} depends on {}", what, NameOf(origins)),

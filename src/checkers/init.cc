@@ -64,7 +64,8 @@ void ForEachRow(const HostCopy& copy, const Row& row) {
 
 class InitChecker final : public Checker {
  public:
-  explicit InitChecker(FindingSink& sink) : Checker(sink) {}
+  // `padding`: gaps of structs count as written once they are in global memory.
+  InitChecker(FindingSink& sink, bool padding) : Checker(sink), padding_(padding) {}
 
   uint32_t interests() const override {
     return vgpu::interest::kAccesses | vgpu::interest::kUndefinedBits |
@@ -309,7 +310,7 @@ class InitChecker final : public Checker {
       memory_.ForgetOrigins(address, access.bytes);
       if (!undefined) continue;
       const OriginPtr origin = OriginOf(warp, in, lane);
-      if (element >= 4 && ForgivePadding(shadow, access.bytes, origin->space)) continue;
+      if (padding_ && element >= 4 && ForgivePadding(shadow, access.bytes, origin->space)) continue;
       memory_.SetOrigin(address, origin);
     }
   }
@@ -529,6 +530,7 @@ class InitChecker final : public Checker {
     sink().Add(std::move(finding));
   }
 
+  const bool padding_;
   std::map<uint64_t, vgpu::LaunchInfo> launches_;
   DefinedMemory memory_;
   std::map<std::pair<const Instruction*, uint64_t>, OriginPtr> origins_;
@@ -544,7 +546,12 @@ class InitChecker final : public Checker {
 }  // namespace
 
 std::unique_ptr<Checker> MakeInitChecker(FindingSink& sink, vgpu::VirtualGpu&) {
-  return std::make_unique<InitChecker>(sink);
+  return std::make_unique<InitChecker>(sink, true);
+}
+
+// Tensors have no gaps: what looks like one is a part of a number.
+std::unique_ptr<Checker> MakeInitCheckerOfTensors(FindingSink& sink, vgpu::VirtualGpu&) {
+  return std::make_unique<InitChecker>(sink, false);
 }
 
 }  // namespace kernelsmith::checkers

@@ -23,6 +23,7 @@ MakeChecker MakeBoundsChecker;
 MakeChecker MakeEnvironmentChecker;
 MakeChecker MakeIndexOverflowChecker;
 MakeChecker MakeInitChecker;
+MakeChecker MakeInitCheckerOfTensors;  // init.cc
 MakeChecker MakeOrderChecker;  // determinism.cc
 MakeChecker MakeRaceChecker;
 MakeChecker MakeSyncChecker;
@@ -67,7 +68,7 @@ inline constexpr Check kChecks[] = {
     {.name = "init",
      .what = "reads of memory and variables that were never given a value",
      .make = MakeInitChecker,
-     .make_for_verdict = MakeInitChecker,
+     .make_for_verdict = MakeInitCheckerOfTensors,
      .name_in_verdict = "uninitialised reads"},
     {.name = "index",
      .what = "32-bit index arithmetic that wraps and becomes part of an address",

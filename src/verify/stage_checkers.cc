@@ -34,7 +34,7 @@ Finding FromChecker(const checkers::Finding& found) {
 // May what the finding is about decide? The policy says so, and the verdict shows it.
 bool IsAllowed(const checkers::Finding& found, const VerifyPolicy& policy) {
   if (found.kind == FindingKind::kUninitializedRead) return policy.Allows("uninitialised");
-  if (found.kind != FindingKind::kReadsEnvironment) return false;
+  if (found.kind != FindingKind::kEnvironmentDecides) return false;
   const auto allowed = [&](uint8_t origin, const char* word) {
     return (found.environment & origin) == 0 || policy.Allows(word);
   };

@@ -48,7 +48,7 @@ Result<StageResult> LayoutsStage(Verification& verification) {
     for (Objection& each : outcome.objections) {
       if (each.kind != VerdictKind::kRefuted) continue;
       stage.Add(VerdictKind::kRefuted,
-                {.kind = FindingKind::kReadsEnvironment,
+                {.kind = FindingKind::kLayoutDependent,
                  .message = fmt::format("with {}: {}", layout.name, each.finding.message)});
       return stage;
     }
@@ -60,7 +60,7 @@ Result<StageResult> LayoutsStage(Verification& verification) {
     }
     if (!*repeats) continue;
     stage.Add(VerdictKind::kRefuted,
-              {.kind = FindingKind::kReadsEnvironment,
+              {.kind = FindingKind::kLayoutDependent,
                .message = fmt::format("{} has other bits with {}", traced.task.results[*differs],
                                       layout.name)});
     return stage;
