@@ -38,6 +38,17 @@ bool Fits(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
+// A member function without "const", "volatile", "&" and "&&": rows need not say them.
+std::string Unqualified(std::string_view name) {
+  constexpr std::string_view kMember = "_ZN";
+  if (!name.starts_with(kMember)) return std::string(name);
+  size_t end = kMember.size();
+  while (end < name.size() && std::string_view("rVKRO").find(name[end]) != std::string_view::npos) {
+    ++end;
+  }
+  return std::string(kMember) + std::string(name.substr(end));
+}
+
 constexpr ImportGroup allowed = ImportGroup::kAllowed;
 constexpr ImportGroup tells = ImportGroup::kTells;
 constexpr ImportGroup never = ImportGroup::kNever;
@@ -74,17 +85,18 @@ constexpr std::string_view kRuntimeFunctions[] = {
 
 template <typename List>
 bool FitsOne(const List& patterns, std::string_view name) {
+  const std::string plain = Unqualified(name);
   return std::any_of(std::begin(patterns), std::end(patterns),
-                     [&](std::string_view pattern) { return Fits(pattern, name); });
+                     [&](std::string_view pattern) { return Fits(pattern, plain); });
 }
 
 // Whether the libraries have something of exactly this name. Rows with a "*" are wider than that:
 // `memory_copy` and `cudaSoftmax` are good names for functions of one's own.
 bool IsNameOfALibrary(std::string_view name) {
   if (name.starts_with("_Z")) {
-    static constexpr std::string_view kNamespaces[] = {
-        "_ZNSt*",     "_ZNKSt*",     "_ZSt*",  "_ZN2at*", "_ZNK2at*", "_ZN3c10*", "_ZNK3c10*",
-        "_ZN5torch*", "_ZNK5torch*", "_Znwm*", "_Znam*",  "_ZdlPv*",  "_ZdaPv*"};
+    static constexpr std::string_view kNamespaces[] = {"_ZNSt*",   "_ZSt*",      "_ZN2at*",
+                                                       "_ZN3c10*", "_ZN5torch*", "_Znwm*",
+                                                       "_Znam*",   "_ZdlPv*",    "_ZdaPv*"};
     return FitsOne(kNamespaces, name);
   }
   return std::any_of(std::begin(kImports), std::end(kImports),
@@ -318,8 +330,9 @@ constexpr std::array kWalls = {HostWall::kImports,      HostWall::kWeakSymbols,
 }  // namespace
 
 ImportGroup GroupOfImport(std::string_view name) {
+  const std::string plain = Unqualified(name);
   for (const ImportRow& row : kImports) {
-    if (Fits(row.pattern, name)) return row.group;
+    if (Fits(row.pattern, plain)) return row.group;
   }
   return ImportGroup::kUnknown;
 }
