@@ -191,7 +191,7 @@ cudaError_t DeviceClient::OnWork(const cudart::Work& work, uint64_t stream) {
   } else if (const auto* release = std::get_if<cudart::FreeWork>(&work)) {
     return OnFree(AddressOf(release->pointer));
   } else if (const auto* record = std::get_if<cudart::RecordWork>(&work)) {
-    const auto number = static_cast<uint32_t>(events_.size());
+    const uint32_t number = next_event_++;
     events_[record->record.get()] = number;
     channel.Send(Kind::kRecord, protocol::EventMessage{PlaceOf(stream), number});
   } else if (const auto* wait = std::get_if<cudart::WaitWork>(&work)) {

@@ -58,7 +58,8 @@ class DeviceClient : public cudart::Recorder {
   uint64_t library_begin_ = 0;
   uint64_t library_end_ = 0;
   std::map<uint64_t, std::vector<std::byte>> host_memory_;  // last known contents, by address
-  std::map<const void*, uint32_t> events_;                  // numbers of records
+  std::map<const void*, uint32_t> events_;  // numbers of records; addresses are used again
+  uint32_t next_event_ = 0;
 };
 
 }  // namespace kernelsmith::host

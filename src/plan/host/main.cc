@@ -5,6 +5,7 @@
 #include <execinfo.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -126,6 +127,8 @@ int Run() {
   ::close(walls.filter.listener);
 
   channel.Await<protocol::LoadMessage>(Kind::kLoad);
+  // PyTorch's processes have threads; std::shared_ptr asks, and so could a candidate.
+  __libc_single_threaded = 0;
   // From here on everything is the candidate's.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
