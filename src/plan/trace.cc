@@ -289,7 +289,7 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
 
 Result<SandboxState> TrySandbox(ProcessRunner& processes) {
   KS_TRY(const ProcessResult result, processes.Run({.argv = {FindTracer({}).string(), "--walls"},
-                                                    .env = {{"KERNELSMITH_CANARY", "1"}},
+                                                    .env = {{"KS_CANARY", "1"}},
                                                     .unset_env = {"LD_PRELOAD", "LD_LIBRARY_PATH"},
                                                     .timeout = std::chrono::seconds(60)}));
   const json walls = json::parse(result.out, nullptr, false);

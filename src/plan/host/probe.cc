@@ -22,7 +22,7 @@ void Say(const char* wall, bool held) {
 
 bool SeesCanary() {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    if (std::strncmp(*variable, "KERNELSMITH_CANARY=", 19) == 0) return true;
+    if (std::strncmp(*variable, "KS_CANARY=", 10) == 0) return true;
   }
   return false;
 }
