@@ -24,7 +24,7 @@ MakeChecker MakeEnvironmentChecker;
 MakeChecker MakeIndexOverflowChecker;
 MakeChecker MakeInitChecker;
 MakeChecker MakeInitCheckerOfTensors;  // init.cc
-MakeChecker MakeOrderChecker;  // determinism.cc
+MakeChecker MakeOrderChecker;          // determinism.cc
 MakeChecker MakeRaceChecker;
 MakeChecker MakeSyncChecker;
 // Asks for exact limits and hears of nothing (bounds.cc): an array of 63 floats in shared memory
