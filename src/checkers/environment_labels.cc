@@ -459,6 +459,18 @@ Label LabelTable::Result(const Instruction& in, const Labelled& a, const Labelle
     case Op::kShr:
       if (b.label != 0 || ptx::IsSigned(in.type)) break;
       return ShiftedRight(a, b.value, bits);
+    // Halves of addresses are put together and taken apart by these as well: the barrier of
+    // cooperative groups does.
+    case Op::kBfi:
+      if (bits != 64 || c.label != 0 || e.label != 0 || c.value != 32 || e.value != 32) break;
+      return Join({b.value & 0xffffffff, LowHalf(b)}, a);
+    case Op::kBfe:
+      if (bits != 64 || b.label != 0 || c.label != 0 || c.value != 32 || ptx::IsSigned(in.type)) {
+        break;
+      }
+      if (b.value == 0) return LowHalf(a);
+      if (b.value == 32) return ShiftedRight(a, 32, 64);
+      break;
     case Op::kMin:
     case Op::kMax:
       if (integer && SameSymbol(a, b) && IsSum(a.label, bits) && IsNear(a) && IsNear(b) &&
