@@ -33,6 +33,16 @@ std::string Lines(const std::string& text, const std::string& word) {
   return text;
 }
 
+// What follows `name` at the start of a line of `text`; empty if no line starts so.
+std::string ValueOf(const std::string& text, const std::string& name) {
+  std::istringstream in(text);
+  std::string line;
+  while (std::getline(in, line)) {
+    if (line.starts_with(name)) return line.substr(name.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string FindVersion(const std::string& text) {
@@ -131,8 +141,10 @@ std::vector<path> ToolFinder::CudaFolders(const std::string& subfolder) const {
   return folders;
 }
 
-std::optional<Tool> ToolFinder::CudaProgram(const path& given, const std::string& name) {
+std::optional<Tool> ToolFinder::CudaProgram(const path& given, const std::string& name,
+                                            const std::optional<path>& first) {
   std::vector<path> places;
+  if (given.empty() && first && files_.Exists(*first / name)) places.push_back(*first / name);
   if (given.empty()) {
     const path installed = project_ / ".venv/cuda/nvidia/cu13/bin" / name;
     if (files_.Exists(installed)) places.push_back(installed);
@@ -146,9 +158,29 @@ std::optional<Tool> ToolFinder::CudaProgram(const path& given, const std::string
   return Tool{answer->path, FindVersion(full == std::string::npos ? line : line.substr(full))};
 }
 
-std::optional<Tool> ToolFinder::Nvcc() { return CudaProgram(settings_.nvcc, "nvcc"); }
+path ToolFinder::BehindWrapper(const path& found, const std::string& folder) const {
+  const path program = path(folder) / found.filename();
+  return !folder.empty() && files_.Exists(program) ? program : found;
+}
 
-std::optional<Tool> ToolFinder::Ptxas() { return CudaProgram(settings_.ptxas, "ptxas"); }
+std::optional<Tool> ToolFinder::Nvcc() {
+  std::optional<Tool> nvcc = CudaProgram(settings_.nvcc, "nvcc", std::nullopt);
+  if (!nvcc) return nvcc;
+  // A dry run prints the folder of the program that runs: "#$ _HERE_=/usr/local/cuda-13.0/bin".
+  const Result<ProcessResult> dry_run =
+      processes_.Run({.argv = {nvcc->path.string(), "--dryrun", "-E", "-x", "cu", "/dev/null"},
+                      .timeout = kAskTimeout});
+  if (dry_run.ok()) nvcc->path = BehindWrapper(nvcc->path, ValueOf(dry_run->err, "#$ _HERE_="));
+  return nvcc;
+}
+
+std::optional<Tool> ToolFinder::Ptxas() {
+  std::optional<path> beside_nvcc;
+  if (settings_.ptxas.empty()) {
+    if (const std::optional<Tool> nvcc = Nvcc()) beside_nvcc = nvcc->path.parent_path();
+  }
+  return CudaProgram(settings_.ptxas, "ptxas", beside_nvcc);
+}
 
 std::optional<Tool> ToolFinder::Nvrtc() {
   std::vector<path> folders = CudaFolders("lib64");
@@ -168,7 +200,8 @@ std::optional<Tool> ToolFinder::Clang() {
   for (const path& place : Places(settings_.clang, "clang++", {})) places.push_back(place);
   const auto answer = FirstThatRuns(places, {"--version"});
   if (!answer) return std::nullopt;
-  return Tool{answer->path, FindVersion(answer->output)};
+  return Tool{BehindWrapper(answer->path, ValueOf(answer->output, "InstalledDir: ")),
+              FindVersion(answer->output)};
 }
 
 std::optional<Tool> ToolFinder::Llvm() {

@@ -53,8 +53,15 @@ class ToolFinder {
   std::vector<std::filesystem::path> Places(
       const std::filesystem::path& given, const std::string& name,
       const std::vector<std::filesystem::path>& folders) const;
-  // The compiler or the assembler: the set-up's first, then the system's.
-  std::optional<Tool> CudaProgram(const std::filesystem::path& given, const std::string& name);
+  // The compiler or the assembler: that in `first`, the set-up's, then the system's.
+  std::optional<Tool> CudaProgram(const std::filesystem::path& given, const std::string& name,
+                                  const std::optional<std::filesystem::path>& first);
+  // What PATH names may be a script that starts the compiler of another folder. Behind its walls
+  // (toolchain_walls.h) a compiler may run and read only what is in its own folders, so it is
+  // started without the script: `found`, or the program of that name in `folder`, where the
+  // compiler itself says that it is.
+  std::filesystem::path BehindWrapper(const std::filesystem::path& found,
+                                      const std::string& folder) const;
   // bin/ or lib/ folders of CUDA installations.
   std::vector<std::filesystem::path> CudaFolders(const std::string& subfolder) const;
   // .venv/lib/python3.*/site-packages

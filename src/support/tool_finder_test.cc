@@ -21,13 +21,14 @@ class ToolFinderTest : public testing::Test {
     processes_.programs = [this](const ProcessRequest& request) -> Result<ProcessResult> {
       const auto found = outputs_.find(request.argv[0]);
       if (found == outputs_.end()) return MissingTool("can't run " + request.argv[0]);
-      return ProcessResult{.out = found->second};
+      return ProcessResult{.out = found->second, .err = errors_[request.argv[0]]};
     };
     return {processes_, files_, settings_, "/project"};
   }
 
   ToolSettings settings_{.search_path = "/bin:/usr/bin"};
   std::map<std::string, std::string> outputs_;
+  std::map<std::string, std::string> errors_;
   FakeFileSystem files_;
   FakeProcessRunner processes_;
 };
@@ -63,6 +64,25 @@ TEST_F(ToolFinderTest, NamedToolIsTheOnlyCandidate) {
   Install("/usr/bin/nvcc", kNvccSays);
   settings_.nvcc = "/broken/nvcc";
   EXPECT_FALSE(Finder().Nvcc().has_value());
+}
+
+// Scripts in PATH that start compilers elsewhere: what they start is found.
+TEST_F(ToolFinderTest, CompilersBehindWrappersAreFound) {
+  Install("/usr/bin/nvcc", kNvccSays);
+  Install("/opt/cuda/bin/nvcc", kNvccSays);
+  Install("/usr/bin/ptxas", kNvccSays);
+  Install("/opt/cuda/bin/ptxas", kNvccSays);
+  Install("/usr/bin/clang++", "clang version 19.1.7\nInstalledDir: /opt/llvm/bin\n");
+  Install("/opt/llvm/bin/clang++", "");
+  ToolFinder finder = Finder();
+  EXPECT_EQ(finder.Nvcc()->path, "/usr/bin/nvcc");  // which does not say where it is
+  errors_["/usr/bin/nvcc"] = "#$ _SPACE_= \n#$ _HERE_=/opt/cuda/bin\n#$ _THERE_=/elsewhere\n";
+  EXPECT_EQ(finder.Nvcc()->path, "/opt/cuda/bin/nvcc");
+  EXPECT_EQ(finder.Nvcc()->version, "13.0.88");
+  EXPECT_EQ(finder.Ptxas()->path, "/opt/cuda/bin/ptxas");
+  EXPECT_EQ(finder.Clang()->path, "/opt/llvm/bin/clang++");
+  settings_.ptxas = "/usr/bin/ptxas";
+  EXPECT_EQ(Finder().Ptxas()->path, "/usr/bin/ptxas");
 }
 
 TEST_F(ToolFinderTest, PythonNeedsARecentTorch) {
