@@ -35,6 +35,31 @@ function(ks_sanitize target folder)
   endif()
 endfunction()
 
+# Most of the time of a build goes into reading the headers of outside libraries, so they are read
+# once, for libraries and for test programs (which are compiled with other options). Sources still
+# include what they use: KS_PRECOMPILE=OFF shows what is missing, and so does `make asan-hostile` for
+# the folders that it sanitizes.
+option(KS_PRECOMPILE "read the headers of outside libraries once" ON)
+if(KS_PRECOMPILE)
+  add_library(ks_precompiled STATIC ${CMAKE_SOURCE_DIR}/cmake/precompiled.cc)
+  add_executable(ks_precompiled_test ${CMAKE_SOURCE_DIR}/cmake/precompiled.cc)
+  target_link_libraries(ks_precompiled PRIVATE ks_flags)
+  target_link_libraries(ks_precompiled_test PRIVATE ks_flags GTest::gmock)
+  target_precompile_headers(ks_precompiled PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+  target_precompile_headers(ks_precompiled_test PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h <gmock/gmock.h>
+                            <gtest/gtest.h>)
+  # ccache knows a precompiled header by its content, which must not tell the time.
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+endif()
+
+# ks_precompiled(TARGET FOLDER FROM): TARGET uses what was precompiled for FROM. Folders that alone
+# are sanitized have other options.
+function(ks_precompiled target folder from)
+  if(KS_PRECOMPILE AND NOT folder IN_LIST KS_SANITIZE_ONLY)
+    target_precompile_headers(${target} REUSE_FROM ${from})
+  endif()
+endfunction()
+
 # ks_component(SOURCES a.cc ... [TESTS a_test.cc ...] [USES support ptx ...] [LINKS fmt::fmt ...]
 #              [TEST_LINKS ...])
 # Call it in src/<folder>/CMakeLists.txt. USES lists folders, LINKS outside libraries. Each test file
@@ -46,6 +71,7 @@ function(ks_component)
   add_library(ks_${folder} STATIC ${ARG_SOURCES})
   target_link_libraries(ks_${folder} PUBLIC ks_flags)
   ks_sanitize(ks_${folder} ${folder})
+  ks_precompiled(ks_${folder} ${folder} ks_precompiled)
   foreach(used IN LISTS ARG_USES)
     list(FIND KS_FOLDERS ${used} used_position)
     if(used_position EQUAL -1 OR NOT used_position LESS own_position)
@@ -77,6 +103,7 @@ function(ks_unit_test name)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   add_executable(${name} ${ARG_SOURCES})
   ks_sanitize(${name} ${folder})
+  ks_precompiled(${name} ${folder} ks_precompiled_test)
   target_link_libraries(${name} PRIVATE ks_flags ${ARG_LINKS} GTest::gmock GTest::gtest_main)
   math(EXPR seconds "300 * ${KS_TIME_FACTOR}")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${seconds} LABELS ${folder})

@@ -36,6 +36,18 @@ std::vector<Parameter> ParseParameters(std::string_view text) {
   return parameters;
 }
 
+// An Operator as aten_ops.def has it.
+struct Row {
+  AtenOp op;
+  const char* name;
+  OperatorClass kind;
+  Codegen codegen;
+  EagerCost eager;
+  Degree degree;
+  const char* parameters;
+  OperatorFacts facts;
+};
+
 // Row i is the operator whose enumerator is i.
 std::vector<Operator> MakeTable() {
   using enum SumKind;
@@ -43,16 +55,27 @@ std::vector<Operator> MakeTable() {
   constexpr int64_t kDim = Cut::kDim;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<Operator> table = {{.op = AtenOp::kUnknown}};
+  const auto add = [&](const Row& row) __attribute__((noinline)) {
+    table.push_back({.op = row.op,
+                     .name = row.name,
+                     .kind = row.kind,
+                     .codegen = row.codegen,
+                     .eager = row.eager,
+                     .degree = row.degree,
+                     .parameters = ParseParameters(row.parameters),
+                     .facts = row.facts});
+  };
+    // A row is a call: hundreds of rows in place would be a function that takes long to compile.
 #define KS_ROW(class_, enumerator_, name_, implementation_, codegen_, eager_, degree_, \
                parameters_, ...)                                                       \
-  table.push_back({.op = AtenOp::k##enumerator_,                                       \
-                   .name = name_,                                                      \
-                   .kind = OperatorClass::class_,                                      \
-                   .codegen = Codegen::k##codegen_,                                    \
-                   .eager = EagerCost::k##eager_,                                      \
-                   .degree = Degree::k##degree_,                                       \
-                   .parameters = ParseParameters(parameters_),                         \
-                   .facts = {__VA_ARGS__}});
+  add({.op = AtenOp::k##enumerator_,                                                   \
+       .name = name_,                                                                  \
+       .kind = OperatorClass::class_,                                                  \
+       .codegen = Codegen::k##codegen_,                                                \
+       .eager = EagerCost::k##eager_,                                                  \
+       .degree = Degree::k##degree_,                                                   \
+       .parameters = parameters_,                                                      \
+       .facts = {__VA_ARGS__}});
 #define KS_POINTWISE(...) KS_ROW(kPointwise, __VA_ARGS__)
 #define KS_REDUCTION(...) KS_ROW(kReduction, __VA_ARGS__)
 #define KS_LAYOUT(...) KS_ROW(kLayout, __VA_ARGS__)

@@ -1,0 +1,2 @@
+// Nothing but what CMake needs to precompile headers for a library and for a program.
+int main() { return 0; }
