@@ -6,6 +6,7 @@
 // that whatever is submitted later runs after them too. What is not ordered so may overlap.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -35,7 +36,23 @@ struct HostCopy {
   uint64_t to_slice = 0;
   uint64_t from_slice = 0;
   Place place;  // the place of the call
+
+  // Calls row(to, from) for the first bytes of each row.
+  template <typename Row>
+  void ForEachRow(const Row& row) const {
+    for (uint64_t z = 0; z < depth; ++z) {
+      for (uint64_t y = 0; y < height; ++y) {
+        row(to + z * to_slice + y * to_pitch, from + z * from_slice + y * from_pitch);
+      }
+    }
+  }
 };
+
+// Calls visit(lane) for each lane in `lanes`.
+template <typename Visit>
+void ForEachLane(uint32_t lanes, const Visit& visit) {
+  for (; lanes != 0; lanes &= lanes - 1) visit(std::countr_zero(lanes));
+}
 
 // A call of the API that failed.
 struct ApiError {

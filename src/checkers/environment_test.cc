@@ -147,6 +147,20 @@ TEST_F(EnvironmentTest, HalvesOfOneAddressMakeItAgain) {
       ElementsAre("2 address"));
 }
 
+// As the barrier of cooperative groups does it: the upper half comes out of a bit field, and the
+// halves are put together by another.
+TEST_F(EnvironmentTest, HalvesOfOneAddressGoThroughBitFields) {
+  EXPECT_THAT(Find("bfe.u64 %rd2, %rd1, 32, 32; bfi.b64 %rd3, %rd2, %rd1, 32, 32;\n"
+                   "st.global.u32 [%rd3], %r0;"),
+              IsEmpty());
+  EXPECT_THAT(Find("bfe.u64 %rd2, %rd1, 32, 32; setp.eq.s64 %p1, %rd2, 8192;\n@%p1 bra N; N:"),
+              ElementsAre("2 address"));
+  // Low bits of one in the place of high bits of the other are no address.
+  EXPECT_THAT(Find("bfi.b64 %rd3, %rd1, %rd0, 32, 32; setp.eq.s64 %p1, %rd3, 8192;\n"
+                   "@%p1 bra N; N:"),
+              ElementsAre("2 address"));
+}
+
 TEST_F(EnvironmentTest, SharedMemoryCarriesWhatIsStored) {
   EXPECT_THAT(Find("mov.u32 %r1, s; st.shared.u64 [%r1], %rd0; bar.sync 0;\n"
                    "ld.shared.u32 %r2, [%r1+4]; setp.eq.u32 %p1, %r2, 5;\n"

@@ -52,16 +52,6 @@ bool IsPadding(uint32_t undefined, Space origin) {
   return !half || origin == Space::kLocal;
 }
 
-template <typename Row>
-void ForEachRow(const HostCopy& copy, const Row& row) {
-  for (uint64_t z = 0; z < copy.depth; ++z) {
-    for (uint64_t y = 0; y < copy.height; ++y) {
-      row(copy.to + z * copy.to_slice + y * copy.to_pitch,
-          copy.from + z * copy.from_slice + y * copy.from_pitch);
-    }
-  }
-}
-
 class InitChecker final : public Checker {
  public:
   // `padding`: gaps of structs count as written once they are in global memory.
@@ -93,11 +83,11 @@ class InitChecker final : public Checker {
     memory_.Remove(allocation.address);
   }
   void OnFill(const HostCopy& fill) override {
-    ForEachRow(fill, [&](uint64_t to, uint64_t) { memory_.SetDefined(to, fill.width); });
+    fill.ForEachRow([&](uint64_t to, uint64_t) { memory_.SetDefined(to, fill.width); });
   }
   void OnDefined(uint64_t address, uint64_t bytes) override { memory_.SetDefined(address, bytes); }
   void OnCopy(const HostCopy& copy) override {
-    ForEachRow(copy, [&](uint64_t to, uint64_t from) {
+    copy.ForEachRow([&](uint64_t to, uint64_t from) {
       Region* source = copy.from_device ? memory_.Find(from, copy.width) : nullptr;
       Region* target = copy.to_device ? memory_.Find(to, copy.width) : nullptr;
       if (target != nullptr && source != nullptr) {

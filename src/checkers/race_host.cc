@@ -17,13 +17,16 @@ constexpr size_t kMostHostAccesses = 4096;
 
 bool RaceChecker::HostAccess::Touches(uint64_t address, uint64_t bytes) const {
   bool touches = false;
-  ForEachRow([&](uint64_t row) { touches |= row < address + bytes && address < row + rows.width; });
+  rows.ForEachRow([&](uint64_t row, uint64_t) {
+    touches |= row < address + bytes && address < row + rows.width;
+  });
   return touches;
 }
 
 bool RaceChecker::HostAccess::Touches(const HostAccess& other) const {
   bool touches = false;
-  other.ForEachRow([&](uint64_t row) { touches = touches || Touches(row, other.rows.width); });
+  other.rows.ForEachRow(
+      [&](uint64_t row, uint64_t) { touches = touches || Touches(row, other.rows.width); });
   return touches;
 }
 
@@ -110,7 +113,7 @@ void RaceChecker::HostDoes(HostAccess access) {
       if (!MayOverlap(operation, launch.operation)) return;
       ReportHost(access, PlaceOfEntry(entry), writes ? "write" : "read", address);
     };
-    access.ForEachRow([&](uint64_t row) {
+    access.rows.ForEachRow([&](uint64_t row, uint64_t) {
       for (uint64_t at = row; at < row + access.rows.width;) {
         const uint64_t page_end = (at / kPageBytes + 1) * kPageBytes;
         const uint64_t end = std::min(row + access.rows.width, page_end);

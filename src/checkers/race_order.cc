@@ -1,8 +1,8 @@
 #include "checkers/race_order.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "checkers/checker.h"
 #include "support/check.h"
 
 namespace kernelsmith::checkers {
@@ -12,11 +12,6 @@ namespace {
 constexpr uint32_t kLanes = 32;
 
 size_t Index(SyncScope scope) { return static_cast<size_t>(scope); }
-
-template <typename Visit>
-void ForEachLane(uint32_t lanes, Visit visit) {
-  for (; lanes != 0; lanes &= lanes - 1) visit(static_cast<uint32_t>(std::countr_zero(lanes)));
-}
 
 }  // namespace
 

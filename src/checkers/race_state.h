@@ -20,14 +20,6 @@ struct RaceChecker::HostAccess {
 
   bool Touches(uint64_t address, uint64_t bytes) const;
   bool Touches(const HostAccess& other) const;
-  template <typename Row>
-  void ForEachRow(const Row& row) const {
-    for (uint64_t z = 0; z < rows.depth; ++z) {
-      for (uint64_t y = 0; y < rows.height; ++y) {
-        row(rows.to + z * rows.to_slice + y * rows.to_pitch);
-      }
-    }
-  }
 };
 
 // Bytes of shared memory that an asynchronous copy writes.

@@ -126,6 +126,8 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
                            .shared_bytes = launch.shared_bytes,
                            .shared_window = launch.shared_window,
                            .local_window = launch.local_window,
+                           .parameters = launch.parameters,
+                           .grid_workspace = launch.grid_workspace,
                            .code = kernel};
     launch.observer->OnLaunchBegin(about);
     launch.choice = launch.observer->ChooseBlocks(about);

@@ -117,6 +117,8 @@ struct LaunchInfo {
   uint32_t shared_bytes = 0;   // static and dynamic
   uint64_t shared_window = 0;  // generic addresses of shared and of local memory begin here
   uint64_t local_window = 0;
+  uint64_t parameters = 0;      // where they lie
+  uint64_t grid_workspace = 0;  // the memory of the grid's barrier; 0: no cooperative launch
   const Kernel* code = nullptr;
 };
 
