@@ -366,6 +366,25 @@ Result<fs::path> CandidateCompiler::VisibleLibrary(const Tool& nvcc, const fs::p
   return target;
 }
 
+Build CandidateCompiler::BuildAgain(const CompiledCandidate& candidate,
+                                    const CompileOptions& options, const Tool& nvcc,
+                                    const fs::path& scratch, const fs::path& input,
+                                    const std::vector<OwnHeader>& own_headers) {
+  return {.processes = processes_,
+          .files = files_,
+          .options = options,
+          .nvcc = nvcc,
+          .cache = FindCache(folders_, options),
+          .headers = FindHeaders(files_, folders_, options),
+          .headers_hash = {},
+          .scratch = scratch,
+          .input = input,
+          .source = candidate.source,
+          .text = candidate.text,
+          .style = candidate.style,
+          .extended_lambdas = NeedsExtendedLambdas(candidate.text, own_headers)};
+}
+
 Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidate& candidate,
                                                           const CompileOptions& options) {
   const fs::path target = candidate.host_library.parent_path() / "visible_math.ptx";
@@ -382,20 +401,8 @@ Result<std::string> CandidateCompiler::CompileVisibleMath(const CompiledCandidat
   if (!files_.Exists(library)) {  // it was removed while we said so
     KS_TRY(library, VisibleLibrary(nvcc, cache));
   }
-  const Build build{
-      .processes = processes_,
-      .files = files_,
-      .options = options,
-      .nvcc = nvcc,
-      .cache = FindCache(folders_, options),
-      .headers = FindHeaders(files_, folders_, options),
-      .headers_hash = {},
-      .scratch = scratch.path(),
-      .input = input,
-      .source = candidate.source,
-      .text = candidate.text,
-      .style = candidate.style,
-      .extended_lambdas = NeedsExtendedLambdas(candidate.text, candidate.own_headers)};
+  const Build build =
+      BuildAgain(candidate, options, nvcc, scratch.path(), input, candidate.own_headers);
   const fs::path made = scratch.path() / "out.ptx";
   KS_TRY(const ProcessResult result,
          processes_.Run(NvccToPtx(build, {"-Xcicc", "-nvvmir-library", "-Xcicc", library.string()},
@@ -426,20 +433,8 @@ Result<RealComparison> CandidateCompiler::CompareWithRealHeaders(const CompiledC
   KS_TRY(const fs::path input, WriteSources(files_, scratch.path(), candidate.source,
                                             candidate.text, own_headers, style));
   options.processor_time = std::max(options.processor_time, std::chrono::seconds(200));
-  const Build build{.processes = processes_,
-                    .files = files_,
-                    .options = options,
-                    .nvcc = nvcc,
-                    .cache = cache,
-                    .headers = FindHeaders(files_, folders_, options),
-                    .headers_hash = {},
-                    .scratch = scratch.path(),
-                    .input = input,
-                    .source = candidate.source,
-                    .text = candidate.text,
-                    .style = candidate.style,
-                    .extended_lambdas = NeedsExtendedLambdas(candidate.text, own_headers),
-                    .real_includes = real->includes};
+  Build build = BuildAgain(candidate, options, nvcc, scratch.path(), input, own_headers);
+  build.real_includes = real->includes;
   const fs::path made = scratch.path() / "real.ptx";
   KS_TRY(const ProcessResult result, processes_.Run(NvccToPtx(build, {}, made, real->includes)));
   const Result<std::vector<Diagnostic>> messages = Messages(build, result);

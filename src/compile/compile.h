@@ -24,6 +24,8 @@
 
 namespace kernelsmith {
 
+struct Build;  // build.h
+
 struct CompileOptions {
   std::filesystem::path cache;      // folder for results, by content; empty: the user's cache
   std::filesystem::path headers;    // the light headers; empty: beside this program
@@ -105,6 +107,10 @@ class CandidateCompiler {
  private:
   Result<Tool> Nvcc();
   std::optional<Tool> Clang();
+  // What compiles a candidate in another way once more; its arguments outlive it.
+  Build BuildAgain(const CompiledCandidate& candidate, const CompileOptions& options,
+                   const Tool& nvcc, const std::filesystem::path& scratch,
+                   const std::filesystem::path& input, const std::vector<OwnHeader>& own_headers);
   Result<std::filesystem::path> VisibleLibrary(const Tool& nvcc,
                                                const std::filesystem::path& cache);
 

@@ -1,6 +1,8 @@
 // Each wall around host code: with it a candidate of tests/candidates/walls fails at what it tries,
 // without it the same candidate does it. Where two walls guard the same thing, the other one is
 // left out in both runs.
+#include "plan/walls.h"
+
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -75,10 +77,11 @@ TEST_P(Walls, HoldsAndIsNeeded) {
 
 INSTANTIATE_TEST_SUITE_P(
     Candidates, Walls,
-    testing::Values(Wall{"environment", {}, false}, Wall{"descriptors", {}, false},
-                    Wall{"landlock", {"calls"}, false}, Wall{"namespaces", {"calls"}, false},
-                    Wall{"calls", {}, true}, Wall{"instructions", {}, true},
-                    Wall{"channel", {}, true}, Wall{"code", {}, true}, Wall{"memory", {}, false}),
+    testing::Values(Wall{walls::kEnvironment, {}, false}, Wall{walls::kDescriptors, {}, false},
+                    Wall{walls::kLandlock, {walls::kCalls}, false},
+                    Wall{walls::kNamespaces, {walls::kCalls}, false}, Wall{walls::kCalls, {}, true},
+                    Wall{walls::kInstructions, {}, true}, Wall{walls::kChannel, {}, true},
+                    Wall{walls::kCode, {}, true}, Wall{walls::kMemory, {}, false}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

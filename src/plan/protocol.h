@@ -21,6 +21,9 @@
 
 namespace kernelsmith::protocol {
 
+// The child's descriptor of the socket between the two.
+inline constexpr int kChannel = 3;
+
 enum class Kind : uint32_t {
   // From the broker.
   kStart,  // StartMessage: the answer to kHello

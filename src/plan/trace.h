@@ -51,7 +51,7 @@ struct TraceOptions {
   size_t max_reply = size_t{512} << 20;
   // Shapes and dtypes of the results, for candidates whose launcher writes into given outputs.
   std::vector<PlanTensor> results;
-  // For tests that show what a wall is good for: names of walls (src/plan/host/walls.h) that are
+  // For tests that show what a wall is good for: names of walls (src/plan/walls.h) that are
   // left out. Nothing that a user or a candidate says gets here.
   std::vector<std::string> without_walls;
   bool direct = false;  // run the candidate's kernels in the child too, and give its results

@@ -20,7 +20,7 @@
 namespace kernelsmith::broker {
 namespace {
 
-constexpr int kChannel = 3;  // where the child expects its end
+using protocol::kChannel;
 
 // Between fork and exec: only calls that are safe there. What the child gets is a null device, our
 // standard error for all it prints, and the channel; of the environment nothing.

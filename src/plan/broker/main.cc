@@ -15,7 +15,7 @@
 #include "plan/broker/broker.h"
 #include "plan/broker/child.h"
 #include "plan/broker/supervisor.h"
-#include "plan/host/walls.h"
+#include "plan/walls.h"
 #include "support/settings.h"
 
 namespace kernelsmith::broker {

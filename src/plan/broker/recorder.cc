@@ -159,6 +159,9 @@ void TraceRecorder::Launch(const protocol::Place& place, cudart::KernelWork work
   pending_.emplace_back([work = std::move(work)] { Runtime::Get().Execute(cudart::Work(work)); });
 }
 
+// Fills and copies are not given to Runtime::Execute: it serves programs, whose host memory is its
+// own, and would take an address of the child's for one of this process. At() knows device memory
+// only.
 void TraceRecorder::Fill(const protocol::FillMessage& fill) {
   Record({{"s", "fill"},
           {"to", Reference(fill.to)},

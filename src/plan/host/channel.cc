@@ -10,6 +10,8 @@
 namespace kernelsmith::host {
 namespace {
 
+using protocol::kChannel;
+
 // One-way messages are collected up to this size: a system call for each would cost more than the
 // message.
 constexpr size_t kBufferedBytes = 1 << 16;

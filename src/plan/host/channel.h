@@ -9,9 +9,6 @@
 
 namespace kernelsmith::host {
 
-// The descriptor that the broker's end of the socket pair is reached by.
-inline constexpr int kChannel = 3;
-
 // Its system calls are made by instructions of this program's own text: the filter lets nobody else
 // write to the channel (system_call_filter.h).
 class Channel {

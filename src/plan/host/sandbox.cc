@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "plan/host/walls.h"
+#include "plan/walls.h"
 
 namespace kernelsmith::host {
 namespace {

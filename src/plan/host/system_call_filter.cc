@@ -17,11 +17,13 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/host/channel.h"
-#include "plan/host/walls.h"
+#include "plan/protocol.h"
+#include "plan/walls.h"
 
 namespace kernelsmith::host {
 namespace {
+
+using protocol::kChannel;
 
 // What a candidate needs to compute, allocate, wait, print and end.
 constexpr int kAllowed[] = {
