@@ -7,6 +7,13 @@
 
 namespace kernelsmith {
 
+void AddFinalBuild(CLI::App& command, std::optional<bool>& choice) {
+  command.add_flag("--final,!--no-final", choice,
+                   "Build the winner with PyTorch's own headers, too, and compare its kernels; "
+                   "takes a minute or two. By default this is done if a model or a given file "
+                   "wrote it");
+}
+
 Result<RealComparison> FinalBuild(Session& session, const std::filesystem::path& candidate) {
   CandidateCompiler compiler = MakeCompiler(session);
   const CompileOptions options;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "cli/commands.h"
@@ -17,6 +18,7 @@
 #include "propose/llm_proposer.h"
 #include "propose/llm_soft_stage.h"
 #include "propose/llm_task.h"
+#include "propose/schedule_proposer.h"
 #include "translate/translate.h"
 
 namespace kernelsmith {
@@ -41,7 +43,7 @@ struct Options {
   uint64_t blocks = 48;
   ModelFlags model;
   bool opinion = false;
-  bool final_build = false;
+  std::optional<bool> final_build;
   double opinion_threshold = SoftStageOptions().threshold;
   // Which of the above the command line names: a resumed run has its own.
   std::vector<CLI::Option*> fixed;
@@ -277,6 +279,15 @@ Result<ModelParts> MakeModelParts(Session& session, const Options& options, cons
   return parts;
 }
 
+// Whether the built-in generator wrote it: no model, and no file that was given.
+bool ByGenerator(const OptimizeOptions& options, const ArchivedCandidate& candidate) {
+  if (candidate.proposer == RandomScheduleProposer::kName ||
+      candidate.proposer == MutateScheduleProposer::kName) {
+    return true;
+  }
+  return candidate.proposer == Evolution::kInitial && options.start.empty();
+}
+
 Result<ExitCode> RunOptimize(Session& session, const Options& options) {
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   KS_TRY(const Task task, store.Load(options.task));
@@ -311,7 +322,7 @@ Result<ExitCode> RunOptimize(Session& session, const Options& options) {
   KS_TRY(const OptimizeResult result, std::move(ran));
   KS_TRY(const Written written, WriteFiles(session, store, optimize, *optimization, result));
   std::optional<RealComparison> real;
-  if (options.final_build) {
+  if (options.final_build.value_or(!ByGenerator(optimize, result.best))) {
     KS_TRY(real, FinalBuild(session, written.best));
   }
   if (session.json) {
@@ -383,9 +394,7 @@ void AddOptimize(CLI::App& app, Session& session) {
        command->add_option("--blocks", options->blocks, "Blocks of a launch to count")
            ->capture_default_str()});
   AddModelOptions(*command, options->model);
-  command->add_flag("--final", options->final_build,
-                    "Build the winner with PyTorch's own headers, too, and compare its kernels; "
-                    "takes minutes");
+  AddFinalBuild(*command, options->final_build);
   command->add_flag("--opinion", options->opinion,
                     "Ask the model what it thinks of its own candidates before they are judged");
   command

@@ -29,7 +29,7 @@ struct Options {
   std::vector<std::string> only;
   DirectionChoice direction;
   bool no_verify = false;
-  bool final_build = false;
+  std::optional<bool> final_build;
   bool suite = false;
   bool quick = false;
   bool genes = false;
@@ -157,7 +157,8 @@ Result<ExitCode> RunOne(Session& session, const Options& options) {
       session.files.Write(module, PythonModule(task, models[options.direction.backward() ? 1 : 0],
                                                models[options.direction.backward() ? 0 : 1])));
   std::optional<RealComparison> real;
-  if (options.final_build && result.verdict && result.verdict->kind == VerdictKind::kVerified) {
+  if (options.final_build.value_or(false) && result.verdict &&
+      result.verdict->kind == VerdictKind::kVerified) {
     KS_TRY(real, FinalBuild(session, file));
   }
   if (session.json) {
@@ -315,6 +316,7 @@ Result<ExitCode> RunTranslate(Session& session, const Options& options) {
       return InvalidInput("--model does not go with --no-verify, --genes or --schedule");
     }
     ModelTranslation request = options.by_model;
+    request.final_build = options.final_build.value_or(true);
     request.task = options.task;
     request.direction = options.direction.value();
     request.dtype = options.translate.dtype;
@@ -350,9 +352,7 @@ void AddTranslate(CLI::App& app, Session& session) {
   command->add_flag("--genes", options->genes,
                     "List what a schedule can choose, and write nothing");
   command->add_flag("--no-verify", options->no_verify, "Do not verify the file");
-  command->add_flag("--final", options->final_build,
-                    "Build the verified file with PyTorch's own headers, too, and compare its "
-                    "kernels; takes minutes");
+  AddFinalBuild(*command, options->final_build);
   command->add_flag("--suite", options->suite,
                     "Every task of the suite (or of --from), forward and backward");
   command->add_flag("--quick", options->quick,

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <stop_token>
 #include <thread>
 
 #include "archive/archive.h"
+#include "cli/final_build.h"
 #include "cli/interrupt.h"
 #include "cli/judge_tools.h"
 #include "propose/llm_task.h"
@@ -46,10 +48,11 @@ Result<codegen::Model> NamesOf(TaskStore& store, const Task& task, TaskDirection
 }
 
 // The verdict as comments on top of a file that must not be taken for a right one.
-std::string Marked(const std::string& source, const Verdict& verdict, const std::string& model) {
+std::string Marked(const std::string& source, const Verdict& verdict,
+                   const std::optional<RealComparison>& real, const std::string& model) {
   Verdict named = verdict;
   named.candidate = "this file";
-  std::istringstream lines(ToText(named, false));
+  std::istringstream lines(ToText(named, false) + (real ? ToText(*real) : ""));
   std::string text =
       fmt::format("// NOT VERIFIED. The best that {} came to:\n", EscapeForTerminal(model));
   for (std::string line; std::getline(lines, line);) {
@@ -167,7 +170,14 @@ class Command {
         report.best < 0 ? nullptr : &report.attempts[static_cast<size_t>(report.best)];
     fs::path file;
     std::error_code ignored;
-    if (report.verified()) {
+    std::optional<RealComparison> real;
+    if (report.verified() && request_.final_build) {
+      KS_RETURN_IF_ERROR(session_.files.Write(Place(".not_verified.cu"), best->source));
+      KS_TRY(real, FinalBuild(session_, Place(".not_verified.cu")));
+    }
+    // Another program with PyTorch's headers is not what was verified.
+    const bool verified = report.verified() && (!real || real->differences.empty());
+    if (verified) {
       file = Place(".cu");
       KS_RETURN_IF_ERROR(session_.files.Write(file, best->source));
       fs::remove(Place(".not_verified.cu"), ignored);
@@ -175,7 +185,7 @@ class Command {
     } else if (best != nullptr) {
       file = Place(".not_verified.cu");
       KS_RETURN_IF_ERROR(session_.files.Write(
-          file, Marked(best->source, *best->verdict, opened_->model->Describe())));
+          file, Marked(best->source, *best->verdict, real, opened_->model->Describe())));
     }
     const llm::Spent spent = opened_->budget->spent();
     const bool priced = !request_.flags.prices.empty();
@@ -189,7 +199,7 @@ class Command {
       session_.PrintJson({{"task", task.name},
                           {"direction", Name(request_.direction)},
                           {"model", opened_->model->Describe()},
-                          {"verified", report.verified()},
+                          {"verified", verified},
                           {"file", file.empty() ? json(nullptr) : json(file.string())},
                           {"ended_by", report.ended_by},
                           {"attempts", std::move(attempts)},
@@ -197,11 +207,13 @@ class Command {
                           {"verdict", best == nullptr ? json(nullptr) : ToJson(*best->verdict)},
                           {"input_tokens", spent.input_tokens},
                           {"output_tokens", spent.output_tokens},
-                          {"cost", priced ? json(spent.cost) : json(nullptr)}});
+                          {"cost", priced ? json(spent.cost) : json(nullptr)},
+                          {"real_headers", real ? ToJson(*real) : json(nullptr)}});
     } else {
       session_.out << fmt::format("{}: {}; answers: {}\n", opened_->model->Describe(),
                                   SpentText(spent, priced), report.answers.Text());
-      if (report.verified()) {
+      if (real) session_.out << ToText(*real);
+      if (verified) {
         session_.out << fmt::format("verified: {}\n", file.string());
       } else {
         session_.out << fmt::format(
@@ -209,7 +221,7 @@ class Command {
             best == nullptr ? "; no file came" : "; the best effort is " + file.string());
       }
     }
-    if (report.verified()) return kExitOk;
+    if (verified) return kExitOk;
     return best != nullptr && best->verdict->kind == VerdictKind::kRefuted ? kExitRefuted
                                                                            : kExitInconclusive;
   }

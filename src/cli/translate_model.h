@@ -12,9 +12,10 @@ struct ModelTranslation {
   std::string task;
   TaskDirection direction = TaskDirection::kForward;
   std::string dtype = "task";
-  std::string out;      // folder; empty: TASK_cuda
-  std::string archive;  // file that keeps every attempt; empty: none
-  int rounds = 6;       // files that are judged
+  std::string out;          // folder; empty: TASK_cuda
+  std::string archive;      // file that keeps every attempt; empty: none
+  int rounds = 6;           // files that are judged
+  bool final_build = true;  // the verified one with PyTorch's headers, too
   ModelFlags flags;
 };
 

@@ -13,8 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kInitial[] = "initial";  // the proposer of sources that the caller gave
-
 // What a proposer earns. Only the order matters much: most proposals fail, so whatever is verified
 // is worth something, and a new best is worth as much as ten of these.
 double RewardOf(Success success) {
@@ -55,7 +53,7 @@ std::vector<std::string> Names(const std::vector<Proposer*>& proposers) {
 Status CheckParts(const Evolution::Parts& parts) {
   const std::vector<std::string> names = Names(parts.proposers);
   std::set<std::string> different(names.begin(), names.end());
-  different.insert(kInitial);
+  different.insert(Evolution::kInitial);
   if (names.empty()) return InvalidInput("an evolution needs a proposer");
   if (parts.cascade.empty()) return InvalidInput("an evolution needs a stage of evaluation");
   if (different.size() != names.size() + 1) {

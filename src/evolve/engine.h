@@ -51,6 +51,7 @@ struct EvolutionReport {
 
 class Evolution {
  public:
+  static constexpr char kInitial[] = "initial";  // the proposer of sources that the caller gave
   // Outlive the evolution. Proposers have different names; the cascade is not empty.
   struct Parts {
     std::vector<Proposer*> proposers;

@@ -35,9 +35,10 @@ std::string Difference(const codegen::Schedule& before, const codegen::Schedule&
 // most promising by the times known so far, as soon as there are some.
 class RandomScheduleProposer : public Proposer {
  public:
+  static constexpr char kName[] = "random";
   explicit RandomScheduleProposer(ScheduleSpace space, bool guided = false)
       : space_(std::move(space)), guided_(guided) {}
-  std::string name() const override { return "random"; }
+  std::string name() const override { return kName; }
   int min_parents() const override { return 0; }
   int max_parents() const override { return 0; }
   Result<Proposal> Propose(const ProposalRequest& request, Rng& rng) override;
@@ -52,8 +53,9 @@ class RandomScheduleProposer : public Proposer {
 // several such children the one is taken that is the most promising by the times known so far.
 class MutateScheduleProposer : public Proposer {
  public:
+  static constexpr char kName[] = "mutate";
   explicit MutateScheduleProposer(ScheduleSpace space) : space_(std::move(space)) {}
-  std::string name() const override { return "mutate"; }
+  std::string name() const override { return kName; }
   int max_parents() const override { return 2; }
   Result<Proposal> Propose(const ProposalRequest& request, Rng& rng) override;
 
