@@ -65,7 +65,7 @@ std::vector<Operator> MakeTable() {
                      .parameters = ParseParameters(row.parameters),
                      .facts = row.facts});
   };
-    // A row is a call: hundreds of rows in place would be a function that takes long to compile.
+  // A row is a call: hundreds of rows in place would be a function that takes long to compile.
 #define KS_ROW(class_, enumerator_, name_, implementation_, codegen_, eager_, degree_, \
                parameters_, ...)                                                       \
   add({.op = AtenOp::k##enumerator_,                                                   \
