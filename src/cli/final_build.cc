@@ -8,10 +8,12 @@
 namespace kernelsmith {
 
 void AddFinalBuild(CLI::App& command, std::optional<bool>& choice) {
-  command.add_flag("--final,!--no-final", choice,
-                   "Build the winner with PyTorch's own headers, too, and compare its kernels; "
-                   "takes a minute or two. By default this is done if a model or a given file "
-                   "wrote it");
+  // Not add_flag: it would take the optional for a counter and make it 0, which says no.
+  command.add_flag_function(
+      "--final,!--no-final", [&choice](int64_t count) { choice = count > 0; },
+      "Build the winner with PyTorch's own headers, too, and compare its kernels; "
+      "takes a minute or two. By default this is done if a model or a given file "
+      "wrote it");
 }
 
 Result<RealComparison> FinalBuild(Session& session, const std::filesystem::path& candidate) {

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <set>
 
+#include "support/foreign_text.h"
+
 namespace kernelsmith::llm {
 namespace {
 
@@ -103,7 +105,9 @@ class Renderer {
 
 }  // namespace
 
-std::string Fenced(const std::string& value, const std::string& language) {
+std::string Fenced(const std::string& text, const std::string& language) {
+  // Models read what people do not see.
+  const std::string value = CleanForeignText(text, kMostFencedBytes);
   size_t longest = 0, run = 0;
   for (const char c : value) {
     run = c == '`' ? run + 1 : 0;

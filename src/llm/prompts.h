@@ -15,8 +15,12 @@
 
 namespace kernelsmith::llm {
 
-// `value` as a fenced block that it can't end itself.
-std::string Fenced(const std::string& value, const std::string& language);
+// What is longer is cut: no kernel is.
+inline constexpr size_t kMostFencedBytes = 256 * 1024;
+
+// `text` as a fenced block that it can't end itself, without what its reader can't see
+// (support/foreign_text.h).
+std::string Fenced(const std::string& text, const std::string& language);
 
 using PromptValues = std::map<std::string, std::string>;
 

@@ -71,6 +71,12 @@ TEST_F(AgentPrompts, RepairHasFindingsWithTheirLines) {
   EXPECT_THAT(result->back().text, HasSubstr("```text\nx = [1]\n```"));
 }
 
+// Text that a candidate hides from people is hidden from the model, too.
+TEST(Fenced, HasNothingThatCanNotBeSeen) {
+  EXPECT_EQ(Fenced("a\u202e\u200b b\033[2J\n```\n", "cuda"), "````cuda\na b\n```\n````");
+  EXPECT_LT(Fenced(std::string(2 * kMostFencedBytes, 'x'), "cuda").size(), kMostFencedBytes + 100);
+}
+
 TEST_F(AgentPrompts, OptimiseShowsParentsSlowToFast) {
   const Result<Conversation> result = OptimisePrompt(
       prompts_, task_, {{"FAST", 2, "estimated", "memory"}, {"SLOW", 30, "estimated", ""}},

@@ -33,6 +33,7 @@ json ContextOf(const OptimizeOptions& options, const OptimizeTarget& target) {
   return {{"task_path", target.task.path.string()},
           {"direction", Name(options.request.direction)},
           {"dtype", options.request.dtype},
+          {"allow", options.request.allow},
           {"gpu", options.request.gpu->key},
           {"configuration", target.timed->configuration.name},
           {"blocks", options.request.blocks},
@@ -67,6 +68,7 @@ Result<OptimizeOptions> StoredOptions(const fs::path& output) {
   options.request.direction =
       run.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
   options.request.dtype = context.value("dtype", "task");
+  options.request.allow = context.value("allow", std::vector<std::string>{});
   options.request.configuration = context.value("configuration", "");
   options.request.blocks = context.value("blocks", options.request.blocks);
   options.request.seed = run.seed;

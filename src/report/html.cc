@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
+#include "support/foreign_text.h"
+
 namespace kernelsmith {
 namespace {
 
@@ -35,7 +39,9 @@ pre { background: var(--band); border: 1px solid var(--line); border-radius: .5r
 
 }  // namespace
 
-std::string EscapeHtml(std::string_view text) {
+std::string EscapeHtml(std::string_view foreign) {
+  // Pages show what candidates, models and programs wrote: nothing in it may hide or turn around.
+  const std::string text = CleanForeignText(foreign, std::numeric_limits<size_t>::max());
   std::string result;
   for (const char c : text) {
     switch (c) {

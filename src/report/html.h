@@ -8,7 +8,7 @@
 namespace kernelsmith {
 
 // Text as HTML shows it: names and messages come from candidates.
-std::string EscapeHtml(std::string_view text);
+std::string EscapeHtml(std::string_view foreign);
 
 // A whole page; `body` is HTML.
 std::string HtmlPage(const std::string& title, const std::string& body);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "support/foreign_text.h"
+
 namespace kernelsmith {
 namespace {
 
@@ -60,9 +62,7 @@ std::string EscapeForTerminal(std::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
     const auto first = static_cast<uint8_t>(text[0]);
-    // C1 control characters (0xC2 0x80-0x9F) drive terminals as well as C0 ones do.
-    const bool c1 = length == 2 && first == 0xC2 && static_cast<uint8_t>(text[1]) < 0xA0;
-    if (length == 0 || c1 || (length == 1 && ((first < 0x20 && first != '\t') || first == 0x7F))) {
+    if (length == 0 || first == '\n' || HiddenCharacter(text) > 0) {
       const size_t bytes = std::max<size_t>(length, 1);
       for (size_t i = 0; i < bytes; ++i) {
         fmt::format_to(std::back_inserter(escaped), "\\x{:02x}", static_cast<uint8_t>(text[i]));

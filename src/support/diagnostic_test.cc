@@ -45,6 +45,7 @@ TEST(Diagnostic, HostileTextCantDriveTheTerminal) {
   EXPECT_EQ(EscapeForTerminal("\xc2\x9b"), "\\xc2\\x9b");  // C1 control sequence introducer
   EXPECT_EQ(EscapeForTerminal("\xff\xfe"), "\\xff\\xfe");
   EXPECT_EQ(EscapeForTerminal("größer ✓"), "größer ✓");
+  EXPECT_EQ(EscapeForTerminal("a\u202eb\u200bc\td\n"), "a\\xe2\\x80\\xaeb\\xe2\\x80\\x8bc\td\\x0a");
 }
 
 TEST(LineOf, FindsLines) {

@@ -65,6 +65,12 @@ size_t EscapeSize(std::string_view text) {
 
 }  // namespace
 
+size_t HiddenCharacter(std::string_view text) {
+  if (text.empty()) return 0;
+  const Character character = Decode(text);
+  return character.size != 0 && IsHidden(character.code) ? character.size : 0;
+}
+
 std::string CleanForeignText(std::string_view text, size_t limit) {
   constexpr std::string_view kCut = " [...]";
   std::string clean;

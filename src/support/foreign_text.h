@@ -13,4 +13,8 @@ namespace kernelsmith {
 // of writing or can't be seen. At most `limit` bytes, cut between characters and marked as cut.
 std::string CleanForeignText(std::string_view text, size_t limit);
 
+// The bytes of the character at the beginning of `text` if it changes the direction of writing,
+// can't be seen or steers a terminal (escape sequences are not looked at); otherwise 0.
+size_t HiddenCharacter(std::string_view text);
+
 }  // namespace kernelsmith

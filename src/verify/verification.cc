@@ -143,6 +143,8 @@ void Verification::Take(const std::string& stage, StageResult outcome) {
     // Messages quote names and texts of the candidate: of kernels, of printf, of assertions. Here
     // all of them pass on their way to terminals, reports, archives and models.
     finding.message = OneForeignLine(finding.message, kMostMessage);
+    // So do names of files, which `#line` chooses.
+    finding.where.file = OneForeignLine(finding.where.file);
     // Compiled code is kept by content: its lines may name the file that had this content first.
     if (finding.where.file.ends_with(".cu")) finding.where.file = candidate.path().string();
     // One defect shows at many shapes; it is told once.
