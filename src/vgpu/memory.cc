@@ -41,6 +41,7 @@ bool HostMayTouch(AllocationKind kind) {
 Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const Options& options) {
   std::unique_ptr<DeviceMemory> memory(new DeviceMemory);
   memory->options_ = options;
+  if (options.scattered) memory->scatter_ = Rng(RandomSeed());
   KS_RETURN_IF_ERROR(memory->Map());
   return memory;
 }
@@ -115,6 +116,17 @@ Result<uint64_t> DeviceMemory::TakePages(uint64_t bytes, uint64_t alignment) {
   return OutOfMemory("device address space is used up");
 }
 
+Result<uint64_t> DeviceMemory::TakeScattered(uint64_t size, AllocationKind kind,
+                                             uint64_t alignment) {
+  // PyTorch's allocator hands out multiples of 512 bytes in blocks of 2 MiB. Memory that the host
+  // may touch has whole pages.
+  constexpr uint64_t kTensorAlignment = 512;
+  constexpr uint64_t kBlock = uint64_t{2} << 20;
+  const uint64_t unit = std::max(alignment, HostMayTouch(kind) ? kPage : kTensorAlignment);
+  KS_TRY(const uint64_t start, TakePages(PagesFor(size) + kBlock, unit));
+  return start + scatter_.Below(std::max<uint64_t>(kBlock / unit, 1)) * unit;
+}
+
 Error DeviceMemory::OutOfMemory(const std::string& why) {
   ran_out_ = true;
   return {ErrorKind::kTimeout, "out of memory: " + why};
@@ -166,12 +178,16 @@ Result<uint64_t> DeviceMemory::Allocate(uint64_t size, AllocationKind kind, std:
     places_.erase(place);
     KS_RETURN_IF_ERROR(CheckPlace(address, size));
     if (address % alignment != 0) return InvalidInput("a variable at an address of less alignment");
+  } else if (options_.scattered) {
+    KS_TRY(address, TakeScattered(size, kind, alignment));
   } else {
     KS_TRY(address, TakePages(PagesFor(size), alignment));
   }
   if (Status added = AddAllocation(address, size, kind, std::move(where), std::move(variable));
       !added.ok()) {
-    if (address >= base_ + options_.placed) ReturnPages(address, PagesFor(size));
+    if (address >= base_ + options_.placed && !options_.scattered) {
+      ReturnPages(address, PagesFor(size));
+    }
     return std::move(added).error();
   }
   return address;

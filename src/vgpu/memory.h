@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "support/result.h"
+#include "support/rng.h"
 
 namespace kernelsmith::vgpu {
 
@@ -85,6 +86,9 @@ class DeviceMemory {
     // With `base`: host code that sees these addresses is in another process, so nothing is mapped
     // there in this one.
     bool elsewhere = false;
+    // Allocations begin at multiples of 512 that nobody can foresee, as they do among those of
+    // others on a GPU. With kNeverAgain only.
+    bool scattered = false;
   };
 
   static Result<std::unique_ptr<DeviceMemory>> Create(const Options& options);
@@ -161,6 +165,8 @@ class DeviceMemory {
   Status Map();
   uint64_t PagesFor(uint64_t size) const;  // counts the guard behind it, too
   Result<uint64_t> TakePages(uint64_t bytes, uint64_t alignment);
+  // Options::scattered: a place somewhere in pages that are taken for it.
+  Result<uint64_t> TakeScattered(uint64_t size, AllocationKind kind, uint64_t alignment);
   void ReleaseQuarantine(uint64_t down_to_bytes);
   void ReturnPages(uint64_t address, uint64_t bytes);
   Error OutOfMemory(const std::string& why);
@@ -172,6 +178,7 @@ class DeviceMemory {
   }
 
   Options options_;
+  Rng scatter_{0};  // seeded by chance for Options::scattered
   Listener listener_;
   std::map<std::string, uint64_t> places_;  // of variables that are not allocated yet
   std::map<uint64_t, std::unique_ptr<std::byte[]>> foreign_;  // copies, by their address

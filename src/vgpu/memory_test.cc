@@ -5,6 +5,7 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <set>
 
 #include "vgpu/heap.h"
 
@@ -116,6 +117,31 @@ TEST(DeviceHeap, BlocksAreReusedAndBadFreesAreRefused) {
   EXPECT_FALSE(heap.Free(a));
   EXPECT_TRUE(heap.Free(b));
   EXPECT_EQ(heap.Allocate(1024), a);  // the parts have merged
+}
+
+// Nobody can foresee where an allocation begins, nor how far from the one before.
+TEST(DeviceMemory, ScattersAllocations) {
+  auto memory = DeviceMemory::Create({.reserve = uint64_t{1} << 36,
+                                      .quarantine_bytes = DeviceMemory::kNeverAgain,
+                                      .scattered = true});
+  ASSERT_TRUE(memory.ok());
+  std::set<uint64_t> places;
+  std::set<uint64_t> distances;
+  uint64_t last = 0;
+  for (int i = 0; i < 64; ++i) {
+    const auto address = (*memory)->Allocate(100, AllocationKind::kDevice, "here");
+    ASSERT_TRUE(address.ok());
+    EXPECT_EQ(*address % 512, 0u);
+    places.insert(*address >> 9 & 0xfff);
+    distances.insert(*address - last);
+    last = *address;
+    const auto pinned = (*memory)->Allocate(100, AllocationKind::kPinned, "there");
+    ASSERT_TRUE(pinned.ok());
+    EXPECT_EQ(*pinned % 4096, 0u);
+    EXPECT_TRUE((*memory)->Free(*pinned).ok());
+  }
+  EXPECT_GT(places.size(), 48u);
+  EXPECT_GT(distances.size(), 48u);
 }
 
 }  // namespace
