@@ -1,12 +1,16 @@
 // Accesses that are outside every allocation, misaligned, to freed memory, or writes to what is
 // read-only; free in kernels. Costs nothing while accesses are good: the engine asks only about bad
-// ones.
+// ones. Accesses that leave an array in shared memory and hit another are good to the engine: they
+// are looked for in kernels with several arrays (shared_arrays.h), and so are writes to what the
+// same kernel loads as read-only (read_only_loads.h).
 #include <fmt/format.h>
 
 #include <bit>
 #include <map>
 #include <tuple>
 
+#include "checkers/read_only_loads.h"
+#include "checkers/shared_arrays.h"
 #include "checkers/suite.h"
 #include "vgpu/heap.h"
 
@@ -23,6 +27,12 @@ using vgpu::WarpView;
 constexpr uint64_t kNullEnd = 64 << 10;
 // Farther than this from everything an address says nothing about an allocation.
 constexpr uint64_t kNear = uint64_t{1} << 30;
+// So many launches of a kernel with several shared arrays are not left to the screen, which knows
+// nothing of arrays. Later ones mostly repeat the indices of the first, and would make programs
+// that launch a kernel a thousand times a hundred times slower; --full watches them all.
+constexpr int kWatchedLaunches = 4;
+// More launches than this never run at the same time; ids grow, so the first is the oldest.
+constexpr size_t kKeptLaunches = 64;
 
 const char* VerbOf(vgpu::AccessKind kind) {
   switch (kind) {
@@ -47,13 +57,50 @@ class BoundsChecker final : public Checker {
  public:
   BoundsChecker(FindingSink& sink, vgpu::VirtualGpu& gpu) : Checker(sink), gpu_(gpu) {}
 
-  uint32_t interests() const override { return vgpu::interest::kBadAccesses; }
+  uint32_t interests() const override {
+    return vgpu::interest::kBadAccesses | vgpu::interest::kAccesses;
+  }
   std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
     return vgpu::ScreenChecks{.bad_accesses = true};
   }
+  bool MayScreen() override {
+    return !recent_needs_a_look_ || ++watched_[recent_kernel_] > kWatchedLaunches;
+  }
 
-  void OnLaunchBegin(const vgpu::LaunchInfo& launch) override { launches_[launch.id] = launch; }
+  void OnLaunchBegin(const vgpu::LaunchInfo& launch) override {
+    launches_[launch.id] = launch;
+    recent_needs_a_look_ = false;
+    recent_kernel_ = launch.kernel;
+    if (launch.code == nullptr) return;
+    if (auto arrays = std::make_unique<SharedArrays>(*launch.code); arrays->useful()) {
+      recent_needs_a_look_ = true;
+      arrays_[launch.id] = std::move(arrays);
+      if (arrays_.size() > kKeptLaunches) arrays_.erase(arrays_.begin());
+    }
+    if (auto loads = std::make_unique<ReadOnlyLoads>(launch, gpu_); loads->useful()) {
+      recent_needs_a_look_ = recent_needs_a_look_ || loads->overlap();
+      read_only_[launch.id] = std::move(loads);
+      if (read_only_.size() > kKeptLaunches) read_only_.erase(read_only_.begin());
+    }
+  }
   void OnLaunchEnd(const vgpu::Fault*) override {}
+
+  bool OnMemoryAccess(WarpView& warp, const vgpu::MemoryAccess& access) override {
+    if (!read_only_.empty()) LookAtReadOnly(warp, access);
+    if (arrays_.empty()) return true;
+    const auto arrays = arrays_.find(warp.launch_id());
+    if (arrays == arrays_.end()) return true;
+    const SharedArray* meant = arrays->second->MeantBy(*access.instruction);
+    if (meant == nullptr) return true;
+    const uint64_t window = launches_[warp.launch_id()].shared_window;
+    ForEachLane(access.mask, [&](int lane) {
+      const uint64_t offset = access.address[static_cast<size_t>(lane)] - window;
+      // Beyond all of shared memory the engine has a word to say.
+      if (offset >= warp.shared_bytes() || meant->Contains(offset, access.bytes)) return;
+      ReportArray(warp, access, lane, *meant, *arrays->second);
+    });
+    return true;
+  }
 
   bool OnBadAccess(WarpView& warp, const vgpu::MemoryAccess& access, uint32_t bad,
                    BadAccess why) override {
@@ -125,6 +172,63 @@ class BoundsChecker final : public Checker {
   // The place of the instruction that calls: the pc is there.
   Place PlaceAt(WarpView& warp, int lane) {
     return PlaceOf(KernelOf(warp), warp, warp.instruction(), lane);
+  }
+
+  void LookAtReadOnly(WarpView& warp, const vgpu::MemoryAccess& access) {
+    const auto loads = read_only_.find(warp.launch_id());
+    // Without pointers to the same memory there is nothing to find, as far as pointers are known.
+    if (loads == read_only_.end() || !loads->second->overlap()) return;
+    const auto conflict = loads->second->Add(KernelOf(warp), warp, access);
+    if (!conflict) return;
+    const auto key = std::tuple(access.instruction, FindingKind::kWriteToReadonly, Space::kGlobal,
+                                warp.launch_id());
+    const auto known = known_.find(key);
+    if (known != known_.end()) {
+      sink().Count(known->second, 1);
+      return;
+    }
+    // What is loaded before it is written works on GPUs of today.
+    known_[key] = sink().Add(
+        {.kind = FindingKind::kWriteToReadonly,
+         .severity = conflict->stale ? Severity::kError : Severity::kWarning,
+         .space = Space::kGlobal,
+         .place = conflict->write,
+         .message = fmt::format("memory is written that the same kernel loads as read-only "
+                                "(ld.global.nc, __ldg){}",
+                                conflict->stale ? ": such a load may give the old value" : ""),
+         .address = access.address[static_cast<size_t>(conflict->lane)],
+         .other = conflict->load,
+         .other_message = "loaded here"});
+  }
+
+  void ReportArray(WarpView& warp, const vgpu::MemoryAccess& access, int lane,
+                   const SharedArray& meant, const SharedArrays& arrays) {
+    const vgpu::Instruction& in = *access.instruction;
+    const auto key = std::tuple(&in, FindingKind::kOutOfBounds, Space::kShared, warp.launch_id());
+    const auto known = known_.find(key);
+    if (known != known_.end()) {
+      sink().Count(known->second, 1);
+      return;
+    }
+    const vgpu::LaunchInfo& launch = launches_[warp.launch_id()];
+    const uint64_t address = access.address[static_cast<size_t>(lane)];
+    const uint64_t offset = address - launch.shared_window;
+    // An access that begins inside reaches the other array with its last byte.
+    const bool begins_inside = meant.Contains(offset, 1);
+    const SharedArray* hit = arrays.At(begins_inside ? offset + access.bytes - 1 : offset);
+    const std::string size = meant.end == ~uint64_t{0} ? std::string("dynamic shared memory")
+                                                       : Bytes(meant.end - meant.begin);
+    known_[key] =
+        sink().Add({.kind = FindingKind::kOutOfBounds,
+                    .severity = DefaultSeverity(FindingKind::kOutOfBounds),
+                    .space = Space::kShared,
+                    .place = PlaceOf(launch.kernel, warp, in, lane),
+                    .message = fmt::format(
+                        "{} of {} at offset {} of the shared array {} ({}), which is in {}",
+                        VerbOf(access.kind), Bytes(access.bytes),
+                        static_cast<int64_t>(offset - meant.begin), meant.name, size,
+                        hit == nullptr ? std::string("no array") : "the shared array " + hit->name),
+                    .address = address});
   }
 
   void Report(WarpView& warp, const vgpu::MemoryAccess& access, int lane, BadAccess why) {
@@ -319,6 +423,11 @@ class BoundsChecker final : public Checker {
 
   vgpu::VirtualGpu& gpu_;
   std::map<uint64_t, vgpu::LaunchInfo> launches_;
+  std::map<uint64_t, std::unique_ptr<SharedArrays>> arrays_;  // by launch; those that are useful
+  std::map<uint64_t, std::unique_ptr<ReadOnlyLoads>> read_only_;  // the same
+  bool recent_needs_a_look_ = false;  // the launch that began last is not for the screen
+  std::string recent_kernel_;
+  std::map<std::string, int> watched_;    // launches of each kernel that were not screened
   std::map<uint64_t, HeapBlock> blocks_;  // blocks of the device heap that are in use
   std::map<uint64_t, HeapBlock> freed_;
   std::map<uint64_t, Place> host_allocations_;  // by allocation

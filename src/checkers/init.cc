@@ -1,6 +1,8 @@
 // Reads of memory and registers that nothing was ever written to. Bits are followed through copies
 // and arithmetic and reported where they decide something: an address, a branch, a store that a
-// guard selects, or bytes that the host copies back.
+// guard selects, or bytes that the host copies back. What a shuffle reads from a lane that does not
+// take part is such a value, too: most of them are thrown away, which is how sums of partial warps
+// are written.
 #include <fmt/format.h>
 
 #include <array>
@@ -13,6 +15,7 @@
 #include "checkers/init_memory.h"
 #include "checkers/init_registers.h"
 #include "checkers/suite.h"
+#include "checkers/undefined_bits.h"
 #include "vgpu/op_facts.h"
 
 namespace kernelsmith::checkers {
@@ -156,12 +159,46 @@ class InitChecker final : public Checker {
     if (in.op == Op::kBarrier) ReduceAtBarrier(warp, in, mask);
   }
 
+  void OnWarpSync(WarpView& warp, const Instruction& in, uint32_t now) override {
+    lost_ = 0;
+    if (in.op != Op::kShfl || !in.e.exists()) return;
+    const auto* members = static_cast<const uint32_t*>(warp.Lanes(in.e));
+    if (members == nullptr) return;
+    const auto mode = static_cast<vgpu::ShuffleMode>(in.variant);
+    const bool at_once = UsesAtOnce(warp.function(), in);
+    ForEachLane(now, [&](int lane) {
+      const uint32_t there = members[lane] == 0 ? now : now & members[lane];
+      const int from =
+          ShuffleSource(mode, lane, static_cast<uint32_t>(warp.ReadOperand(in.b, lane)),
+                        static_cast<uint32_t>(warp.ReadOperand(in.c, lane)));
+      if ((there >> from & 1) != 0) return;
+      // sync.cc tells of it where it stands.
+      const bool must_be_right =
+          mode != vgpu::ShuffleMode::kDown || lane == std::countr_zero(members[lane]);
+      if (members[lane] != 0 && must_be_right && at_once) return;
+      lost_ |= 1u << lane;
+    });
+    if (lost_ == 0) return;
+    warp.Track();
+    OriginPtr& cached = origins_[{&in, warp.launch_id()}];
+    if (cached == nullptr) {
+      cached = std::make_shared<Origin>(
+          Origin{PlaceOf(launches_[warp.launch_id()].kernel, warp, in, std::countr_zero(lost_)),
+                 Space::kNone, true});
+    }
+    origins_of_warps_[KeyOf(warp)] = cached;
+  }
+
   void AfterInstruction(WarpView& warp, const Instruction& in, uint32_t mask) override {
     if (!warp.tracked()) return;
     if (IsMatrix(in.op)) {
       matrix_.Propagate(warp, in, mask, loaded_);
     } else {
       PropagateUndefined(warp, in, mask, loaded_);
+    }
+    if (in.op == Op::kShfl) {
+      ForEachLane(lost_ & mask, [&](int lane) { SetUndefined(warp, in.d, lane, ~uint64_t{0}); });
+      lost_ = 0;
     }
     loaded_.any = false;
   }
@@ -466,6 +503,17 @@ class InitChecker final : public Checker {
           fmt::format("{} {} memory that was never written", what, NameOf(origin->second->space));
       finding.other = origin->second->place;
       finding.other_message = "read here";
+    } else if (origin != origins_of_warps_.end() && origin->second->shuffle) {
+      finding.kind = FindingKind::kShuffleMask;
+      finding.message =
+          fmt::format("{} what a shuffle read from a lane that does not take part", what);
+      finding.other = origin->second->place;
+      finding.other_message = "read here";
+      // A branch of a lane whose sum is thrown away does no harm.
+      if (in.control) {
+        finding.severity = Severity::kWarning;
+        finding.decides = false;
+      }
     } else {
       finding.message = fmt::format("{} a variable that was never given a value", what);
     }
@@ -502,8 +550,11 @@ class InitChecker final : public Checker {
       const Origin& from = *origin;
       finding.place = from.place;
       finding.space = from.space;
+      if (from.shuffle) finding.kind = FindingKind::kShuffleMask;
       finding.message =
-          from.space == Space::kNone
+          from.shuffle
+              ? fmt::format("a lane that does not take part is read; {} what comes of it", what)
+          : from.space == Space::kNone
               ? fmt::format("a variable that was never given a value is stored; {} it", what)
               : fmt::format("{} memory that was never written is read; {} what comes of it",
                             NameOf(from.space), what);
@@ -527,6 +578,7 @@ class InitChecker final : public Checker {
   std::map<WarpKey, OriginPtr> origins_of_warps_;
   std::map<std::pair<const Instruction*, uint64_t>, size_t> known_;
   LoadedBits loaded_;
+  uint32_t lost_ = 0;  // lanes to which the shuffle at hand gives nothing
   MatrixAccesses matrix_;
   std::vector<uint8_t> bulk_;  // shadow of what a bulk copy has loaded
   size_t bulk_taken_ = 0;      // and written

@@ -13,6 +13,7 @@ namespace kernelsmith::checkers {
 struct Origin {
   Place place;
   Space space = Space::kNone;  // kNone: a register
+  bool shuffle = false;        // a shuffle read a lane that does not take part
 };
 using OriginPtr = std::shared_ptr<const Origin>;
 

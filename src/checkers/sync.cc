@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "checkers/suite.h"
+#include "checkers/undefined_bits.h"
 #include "support/check.h"
 #include "vgpu/op_facts.h"
 
@@ -85,24 +86,6 @@ int SourceLane(vgpu::ShuffleMode mode, int lane, uint32_t b, uint32_t c) {
     }
   }
   return lane;
-}
-
-// Does the code go on with the shuffle's result whatever it is? False where the next use is behind
-// a condition: `if (lane + d < n) x += y`.
-bool UsesResult(const Function& function, const Instruction& shuffle) {
-  const vgpu::Operand always = shuffle.guard;
-  for (const Instruction* in = &shuffle + 1; in < function.code.data() + function.code.size();
-       ++in) {
-    const bool guarded = !(in->guard == always);
-    if (in->op == Op::kBra) return false;  // out of sight
-    bool uses = in->a == shuffle.d || in->b == shuffle.d || in->c == shuffle.d;
-    for (uint32_t i = 0; i < in->list_count; ++i) {
-      uses = uses || function.list[in->list_first + i] == shuffle.d;
-    }
-    if (uses) return !guarded && in->op != Op::kSelp && in->op != Op::kPredSelp;
-    if (in->d == shuffle.d && !guarded) return false;
-  }
-  return false;
 }
 
 class SyncChecker final : public Checker {
@@ -373,7 +356,7 @@ class SyncChecker final : public Checker {
       const bool there = (now & members[lane]) >> from & 1;
       if (there) continue;
       if (mode == vgpu::ShuffleMode::kDown && lane != std::countr_zero(members[lane])) continue;
-      if (!UsesResult(warp.function(), in)) return;
+      if (!UsesAtOnce(warp.function(), in)) return;
       Mask(warp, in, lane,
            fmt::format("lane {} reads lane {}, which does not take part (lanes 0x{:08x} do): the "
                        "value is undefined",

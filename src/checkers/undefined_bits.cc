@@ -210,4 +210,20 @@ int ShuffleSource(vgpu::ShuffleMode mode, int lane, uint32_t b, uint32_t c) {
   return inside ? from & 31 : lane;
 }
 
+bool UsesAtOnce(const vgpu::Function& function, const Instruction& shuffle) {
+  const vgpu::Operand always = shuffle.guard;
+  for (const Instruction* in = &shuffle + 1; in < function.code.data() + function.code.size();
+       ++in) {
+    const bool guarded = !(in->guard == always);
+    if (in->op == Op::kBra) return false;  // out of sight
+    bool uses = in->a == shuffle.d || in->b == shuffle.d || in->c == shuffle.d;
+    for (uint32_t i = 0; i < in->list_count; ++i) {
+      uses = uses || function.list[in->list_first + i] == shuffle.d;
+    }
+    if (uses) return !guarded && in->op != Op::kSelp && in->op != Op::kPredSelp;
+    if (in->d == shuffle.d && !guarded) return false;
+  }
+  return false;
+}
+
 }  // namespace kernelsmith::checkers

@@ -28,4 +28,8 @@ uint64_t UndefinedResult(const vgpu::Instruction& in, const Shadowed& a, const S
 // The lane that lane `lane` of a shuffle reads from.
 int ShuffleSource(vgpu::ShuffleMode mode, int lane, uint32_t b, uint32_t c);
 
+// Does the code go on with the shuffle's result whatever it is? False where the next use is behind
+// a condition: `if (lane + d < n) x += y`.
+bool UsesAtOnce(const vgpu::Function& function, const vgpu::Instruction& shuffle);
+
 }  // namespace kernelsmith::checkers

@@ -104,7 +104,7 @@ TEST(CorpusTest, MutatedFilesSurvive) {
   const auto below = [&](size_t limit) { return limit == 0 ? 0 : random() % limit; };
   constexpr std::string_view kPieces[] = {"{", "}",   "[",  "]",  ";",    ",",   "(",
                                           ")", "@!",  "|",  "_",  ".b32", "<9>", "0x",
-                                          "-", "%r1", "::", "\"", "/*"};
+                                          "-", "%r1", "::", "\"", "/*",   ".v4", ".x"};
   while (std::chrono::steady_clock::now() < end) {
     std::string text = texts[below(texts.size())];
     for (size_t i = below(6) + 1; i-- > 0;) {

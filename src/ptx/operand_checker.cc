@@ -1,6 +1,7 @@
 #include "ptx/operand_checker.h"
 
 #include "ptx/special_registers.h"
+#include "ptx/whole_vectors.h"
 #include "support/diagnostic.h"
 
 namespace kernelsmith::ptx {
@@ -20,6 +21,16 @@ Mismatch Expected(const Operand& operand, const std::string& what) {
 
 const Register* OperandChecker::FindRegister(const Operand& operand) const {
   return operand.IsRegister() ? &function_.registers[operand.symbol.index] : nullptr;
+}
+
+Type OperandChecker::RegisterType(const Operand& operand) const {
+  if (const Register* reg = FindRegister(operand)) return reg->type;
+  if (operand.kind != OperandKind::kName || (operand.symbol.kind != SymbolKind::kParameter &&
+                                             operand.symbol.kind != SymbolKind::kReturn)) {
+    return Type::kNone;
+  }
+  const Variable* variable = VariableOf(operand.symbol);
+  return variable->space == Space::kReg ? variable->type : Type::kNone;
 }
 
 const Variable* OperandChecker::VariableOf(const Symbol& symbol) const {
@@ -104,10 +115,6 @@ Check OperandChecker::CheckWidth(const OperandRule& rule, const Operand& operand
                                  bool writes) const {
   if (rule.vector_width == 1) return CheckScalar(rule, operand, writes);
   const auto width = static_cast<size_t>(rule.vector_width);
-  if (operand.IsRegister() && operand.selector == Selector::kNone) {
-    const Register* reg = FindRegister(operand);
-    if (reg != nullptr && reg->vector_width == rule.vector_width) return std::nullopt;
-  }
   if (operand.kind != OperandKind::kVector || operand.elements.size() != width) {
     return Expected(operand, "a vector of " + std::to_string(width) + " elements");
   }
@@ -124,35 +131,32 @@ Check OperandChecker::CheckAnyVector(const Instruction& instruction, const Opera
     if (instruction.opcode() == Opcode::kMov && instruction.mnemonic->vector_width == 1) {
       return Expected(operand, "a vector in braces");
     }
-    if (const Register* reg = FindRegister(operand);
-        reg != nullptr && reg->vector_width != 1 && operand.selector == Selector::kNone) {
-      return CheckType(rule, operand, reg->type);
-    }
     return CheckScalar(rule, operand, false);
   }
-  int bits = 0;
   for (const Operand& element : operand.elements) {
     if (element.kind == OperandKind::kVector || element.kind == OperandKind::kAddress) {
       return Expected(element, "a register");
     }
     if (Check mismatch = CheckScalar(rule, element, false)) return mismatch;
-    if (const Register* reg = FindRegister(element)) bits += BitsOf(reg->type);
   }
   if (instruction.opcode() == Opcode::kMov && instruction.mnemonic->vector_width == 1) {
-    return CheckPacking(instruction, operand, bits);
+    return CheckPacking(instruction, operand);
   }
   return std::nullopt;
 }
 
-Check OperandChecker::CheckPacking(const Instruction& instruction, const Operand& operand,
-                                   int bits) {
+Check OperandChecker::CheckPacking(const Instruction& instruction, const Operand& operand) const {
   const int whole = BitsOf(instruction.mnemonic->LastType());
   const size_t count = operand.elements.size();
-  bool all_registers = true;
-  for (const Operand& element : operand.elements) all_registers &= element.IsRegister();
-  if ((count == 2 || count == 4) && (all_registers ? bits == whole : bits < whole)) {
-    return std::nullopt;
+  const bool unpacks = &operand == &instruction.operands[0];
+  bool fits = count == 2 || count == 4;
+  for (const Operand& element : operand.elements) {
+    if (element.kind == OperandKind::kSink) continue;
+    const Type type = RegisterType(element);
+    if (type == Type::kNone && unpacks) return Expected(element, "a register");
+    fits = fits && (type == Type::kNone || BitsOf(type) * static_cast<int>(count) == whole);
   }
+  if (fits) return std::nullopt;
   return Mismatch{operand.where, "the elements do not make up " + std::to_string(whole) + " bits"};
 }
 
@@ -176,9 +180,15 @@ Check OperandChecker::CheckScalar(const OperandRule& rule, const Operand& operan
       return CheckSpecial(rule, operand);
     case OperandKind::kName:
       break;
+    case OperandKind::kVector:
+      if (!operand.name.empty()) {
+        return Expected(operand, "one element, " + Quoted(operand.name) + " is a vector");
+      }
+      [[fallthrough]];
     default:
       return Expected(operand, "a register" + std::string(writes ? "" : " or a constant"));
   }
+  if (Check mismatch = CheckElement(operand)) return mismatch;
   const Symbol& symbol = operand.symbol;
   if (symbol.kind == SymbolKind::kParameter || symbol.kind == SymbolKind::kReturn) {
     const Variable& parameter = symbol.kind == SymbolKind::kParameter
@@ -188,13 +198,27 @@ Check OperandChecker::CheckScalar(const OperandRule& rule, const Operand& operan
   }
   const Register* reg = FindRegister(operand);
   if (reg == nullptr) return Expected(operand, "a register, " + Quoted(operand.name) + " is none");
-  if (reg->vector_width != 1 && operand.selector == Selector::kNone && rule.vector_width == 1) {
-    return Expected(operand, "one element, " + Quoted(operand.name) + " is a vector");
-  }
   if (operand.integer != 0 && operand.selector != Selector::kMask) {
     return Mismatch{operand.where, "an offset is possible in addresses only"};
   }
   return CheckType(rule, operand, reg->type);
+}
+
+Check OperandChecker::CheckElement(const Operand& operand) const {
+  const int width = RegisterWidth(function_, operand);
+  const int element = ElementOf(operand.selector);
+  if (element >= width || (element >= 0 && width == 1)) {
+    return Mismatch{operand.where, Quoted(operand.name) +
+                                       (width == 1 ? " is no vector"
+                                                   : " has no such element, it is a vector of " +
+                                                         std::to_string(width))};
+  }
+  // Bytes and halves are taken of whole registers; a vector without a selector is an element of
+  // another vector here, for all others have been expanded.
+  if (width > 1 && element < 0) {
+    return Expected(operand, "one element, " + Quoted(operand.name) + " is a vector");
+  }
+  return std::nullopt;
 }
 
 Check OperandChecker::CheckSpecial(const OperandRule& rule, const Operand& operand) {
@@ -245,6 +269,9 @@ Check OperandChecker::CheckAddress(const Instruction& instruction, const Operand
   if (operand.elements.size() != 1) return Expected(operand, "a single address");
   const Operand& base = operand.elements[0];
   if (base.kind == OperandKind::kInteger) return std::nullopt;
+  if (RegisterWidth(function_, base) != 1 || ElementOf(base.selector) >= 0) {
+    return Expected(base, "a register, which no vector and no element of one can replace here");
+  }
   if (const Register* reg = FindRegister(base)) {
     const int bits = BitsOf(reg->type);
     if ((bits == 32 || bits == 64) && !IsFloat(reg->type)) return std::nullopt;

@@ -35,9 +35,14 @@ class OperandChecker {
   Check CheckOperand(const Instruction& instruction, const OperandRule& rule,
                      const Operand& operand) const;
 
+  // That a selector fits the register: .x .y .z .w as far as a vector has them, none else.
+  Check CheckElement(const Operand& operand) const;
+
   // Null: the operand is no register; the symbol is no variable.
   const Register* FindRegister(const Operand& operand) const;
   const Variable* VariableOf(const Symbol& symbol) const;
+  // Also of parameters and results that are registers; kNone: the operand is none of these.
+  Type RegisterType(const Operand& operand) const;
 
  private:
   Check CheckSingle(const Instruction& instruction, const OperandRule& rule,
@@ -45,8 +50,8 @@ class OperandChecker {
   Check CheckWidth(const OperandRule& rule, const Operand& operand, bool writes) const;
   Check CheckAnyVector(const Instruction& instruction, const OperandRule& rule,
                        const Operand& operand) const;
-  // mov.b64 %rd1, {%r1, %r2}: the parts must make up the whole. Constants and _ take what is left.
-  static Check CheckPacking(const Instruction& instruction, const Operand& operand, int bits);
+  // mov.b64 %rd1, {%r1, %r2}: 2 or 4 equal parts that make up the whole. Constants and _ take any.
+  Check CheckPacking(const Instruction& instruction, const Operand& operand) const;
   Check CheckScalar(const OperandRule& rule, const Operand& operand, bool writes) const;
   static Check CheckSpecial(const OperandRule& rule, const Operand& operand);
   // The ISA's rules of agreement: sizes equal (or larger registers where the instruction allows),

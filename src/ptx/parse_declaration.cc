@@ -145,6 +145,17 @@ bool Parser::ParseQualifiers(Where where, Variable* variable) {
   if (variable->type == Type::kPred && variable->space != Space::kReg) {
     return Fail("predicates exist in registers only");
   }
+  // There is no way to hand one over: ptxas refuses it for every target that has calls.
+  if (variable->type == Type::kPred && (where == Where::kParameter || where == Where::kPrototype)) {
+    return Fail("functions neither take nor return predicates");
+  }
+  if (variable->vector_width > 1) {
+    if (variable->type == Type::kPred) return Fail("a vector of predicates");
+    // Only loads and stores go beyond, with registers in braces.
+    if (variable->vector_width > 4 || BitsOf(variable->type) * variable->vector_width > 128) {
+      return Fail("a vector has 2 or 4 elements and at most 128 bits");
+    }
+  }
   return true;
 }
 

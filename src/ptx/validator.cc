@@ -7,6 +7,7 @@
 #include "ptx/fragments.h"
 #include "ptx/operand_checker.h"
 #include "ptx/operand_rules.h"
+#include "ptx/whole_vectors.h"
 
 namespace kernelsmith::ptx {
 namespace {
@@ -61,7 +62,9 @@ class Validator {
     }
   }
 
-  Check CheckInstruction(const Instruction& instruction) {
+  Check CheckInstruction(const Instruction& written) {
+    const std::optional<Instruction> expanded = ExpandWholeVectors(*function_, written);
+    const Instruction& instruction = expanded ? *expanded : written;
     if (instruction.guard &&
         (instruction.guard.symbol.kind != SymbolKind::kRegister ||
          function_->registers[instruction.guard.symbol.index].type != Type::kPred)) {
@@ -126,12 +129,38 @@ class Validator {
   }
 
   Check CheckMeaning(const Instruction& instruction) const {
+    if (Check mismatch = CheckVectorSize(instruction)) return mismatch;
     if (Check mismatch = CheckFragments(instruction)) return mismatch;
     if (instruction.opcode() == Opcode::kBrxIdx &&
         function_->target_lists[instruction.operands[1].symbol.index].calls) {
       return Mismatch{instruction.operands[1].where, "expected a .branchtargets list"};
     }
     return std::nullopt;
+  }
+
+  // Vectors have at most 128 bits. Since 8.8 there are 8 elements of 32 bits and 4 of 64 in loads
+  // and stores of global memory.
+  Check CheckVectorSize(const Instruction& instruction) const {
+    const Mnemonic& mnemonic = *instruction.mnemonic;
+    if (mnemonic.vector_width == 1) return std::nullopt;
+    const Opcode opcode = instruction.opcode();
+    if (opcode != Opcode::kLd && opcode != Opcode::kLdu && opcode != Opcode::kSt &&
+        opcode != Opcode::kMov) {
+      return std::nullopt;
+    }
+    const int bits = BitsOf(mnemonic.LastType());
+    if (bits * mnemonic.vector_width <= 128 && mnemonic.vector_width <= 4) return std::nullopt;
+    if (bits * mnemonic.vector_width != 256 || bits > 64 ||
+        (opcode != Opcode::kLd && opcode != Opcode::kSt)) {
+      return Mismatch{instruction.where, Quoted(mnemonic.text) + " has a vector of " +
+                                             std::to_string(mnemonic.vector_width) + " times " +
+                                             std::to_string(bits) + " bits, which does not exist"};
+    }
+    const Space space = mnemonic.SpaceAt(0);
+    if (space != Space::kNone && space != Space::kGlobal) {
+      return Mismatch{instruction.where, "vectors of 256 bits exist in .global memory only"};
+    }
+    return CheckAvailable(instruction, InstructionForm{.target = "sm_100", .version = {8, 8}});
   }
 
   Check CheckFragments(const Instruction& instruction) const {
@@ -152,7 +181,9 @@ class Validator {
       for (size_t k = 0; k < count; ++k) {
         const Operand& element = is_vector ? operand.elements[k] : operand;
         const Register* reg = operands_->FindRegister(element);
-        if (reg != nullptr && (BitsOf(reg->type) != fragment->bits || reg->vector_width != 1)) {
+        const bool scalar =
+            reg == nullptr || reg->vector_width == 1 || ElementOf(element.selector) >= 0;
+        if (reg != nullptr && (BitsOf(reg->type) != fragment->bits || !scalar)) {
           return Expected(element, "a register of " + std::to_string(fragment->bits) + " bits");
         }
       }
@@ -207,6 +238,7 @@ class Validator {
     }
     for (size_t i = 0; i < given; ++i) {
       const Operand& actual = list->elements[i];
+      if (Check mismatch = CheckVectorArgument(actual, formals[i])) return mismatch;
       const Variable* variable = operands_->VariableOf(actual.symbol);
       if (actual.kind == OperandKind::kName && variable == nullptr && !actual.IsRegister()) {
         return Expected(actual, "a .param variable, a register or a constant");
@@ -219,6 +251,26 @@ class Validator {
       }
     }
     return std::nullopt;
+  }
+
+  // A vector register goes to a .reg parameter that is a vector of the same kind, and nothing else
+  // goes there.
+  Check CheckVectorArgument(const Operand& actual, const Variable& formal) const {
+    if (actual.kind == OperandKind::kSink) return std::nullopt;
+    const bool is_vector = actual.kind == OperandKind::kVector;
+    if (is_vector && actual.name.empty()) {
+      return Expected(actual, "a .param variable, a register or a constant");
+    }
+    const int expected = formal.space == Space::kReg ? formal.vector_width : 1;
+    const int width = is_vector ? static_cast<int>(actual.elements.size()) : 1;
+    const Type type = operands_->RegisterType(is_vector ? actual.elements[0] : actual);
+    if (width == expected && (width == 1 || BitsOf(type) == BitsOf(formal.type))) {
+      return is_vector ? std::nullopt : operands_->CheckElement(actual);
+    }
+    return Expected(actual, expected == 1
+                                ? "a scalar"
+                                : "a vector register of " + std::to_string(expected) + " times " +
+                                      std::to_string(BitsOf(formal.type)) + " bits");
   }
 
   const Module& module_;

@@ -57,6 +57,66 @@ TEST(ValidatorTest, AcceptsWhatTheIsaAllows) {
   }
 }
 
+constexpr char kNewest[] = ".version 8.8\n.target sm_100\n";
+
+// What ptxas 13 takes; most of the refusals below are its refusals, too.
+TEST(ValidatorTest, WholeVectors) {
+  for (const char* body :
+       {"ld.global.v4.f32 %v, [%d0];", "mov.v4.f32 %v, {%f0, %f1, %f2, %f3};",
+        "mov.v4.f32 {%f0, %f1, %f2, %f3}, %v;", "mov.v4.f32 %v, {1.0, 2.0, %f2, %v.x};",
+        "mov.v4.f32 {%v.w, %v.z, %v.y, %v.x}, %v;",
+        "mov.v4.u16 {%h0, %h1, %h2, %h3}, {%h3, %h2, %h1, %h0};",
+        ".reg .v4 .u32 t; mov.v4.u32 t, %tid;", ".reg .v2 .b32 t; mov.b64 %d0, t; mov.b64 t, %d0;",
+        ".reg .v4 .b8 t; mov.b32 %r0, t; mov.b32 t, %r0;",
+        ".reg .v2 .b64 t; .reg .b128 q; mov.b128 q, t; mov.b128 t, q;",
+        ".reg .b128 q; mov.b128 {%r0, %r1, %r2, %r3}, q;",
+        ".reg .v4 .u32 t; ld.global.v4.u8 t, [%d0]; st.global.v4.u8 [%d0], t;",
+        ".reg .v2 .b64 %t<3>; st.global.v2.b64 [%d0], %t2;",
+        "add.f32 %v.r, %v.g, %v.b; add.f32 %v.a, %v.x, %v.w;",
+        ".reg .v4 .b32 a; .reg .v2 .b32 b; "
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 %v, a, b, %v;",
+        ".reg .v4 .b32 a; ldmatrix.sync.aligned.m8n8.x4.shared.b16 a, [s];",
+        ".reg .v2 .f32 t; red.global.add.v2.f32 [%d0], t;",
+        "ld.global.v8.b32 {%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%d0];",
+        "st.v4.b64 [%d0], {%d0, %d1, %d2, %d3};"}) {
+    EXPECT_EQ(Complaint(body, kNewest), "") << body;
+  }
+}
+
+TEST(ValidatorTest, VectorsThatDoNotExist) {
+  constexpr char kSizes[] = "a vector has 2 or 4 elements and at most 128 bits";
+  EXPECT_EQ(Complaint(".reg .v8 .b32 t;"), kSizes);
+  EXPECT_EQ(Complaint(".reg .v4 .b64 t;"), kSizes);
+  EXPECT_EQ(Complaint(".reg .v2 .b128 t;"), kSizes);
+  EXPECT_EQ(Complaint(".shared .v4 .f64 t[4];"), kSizes);
+  EXPECT_EQ(Complaint(".reg .v2 .pred t;"), "a vector of predicates");
+  EXPECT_EQ(Complaint("ld.global.v2.f32 %v, [%d0];"), "expected a vector of 2 elements");
+  EXPECT_EQ(Complaint("ld.global.f32 %v, [%d0];"), "expected one element, '%v' is a vector");
+  EXPECT_EQ(Complaint("add.f32 %v, %v, %v;"), "expected one element, '%v' is a vector");
+  EXPECT_EQ(Complaint("ld.global.v4.f32 %f0, [%d0];"), "expected a vector of 4 elements");
+  EXPECT_EQ(Complaint("mov.v4.f32 %v, %f0;"), "expected a vector of 4 elements");
+  EXPECT_EQ(Complaint("mov.v4.f32 {1.0, 2.0, 3.0, 4.0}, %v;"), "expected a register");
+  EXPECT_EQ(Complaint("mov.f32 %f0.x, 1.0;"), "'%f0' is no vector");
+  EXPECT_EQ(Complaint(".reg .v2 .f32 t; mov.f32 %f0, t.z;"),
+            "'t' has no such element, it is a vector of 2");
+  EXPECT_EQ(Complaint(".reg .v2 .f32 t, u; ld.global.v2.f32 {t, u}, [%d0];"),
+            "expected one element, 't' is a vector");
+  EXPECT_EQ(Complaint(".reg .v2 .b64 t; ld.global.f32 %f0, [t.x];"),
+            "expected a register, which no vector and no element of one can replace here");
+  EXPECT_EQ(Complaint("mov.b64 {1, %r0}, %d0;"), "expected a register");
+  EXPECT_EQ(Complaint(".reg .b8 c; mov.b64 %d0, {c, c, %h0, %r0};"),
+            "the elements do not make up 64 bits");
+  EXPECT_EQ(Complaint("ld.global.v8.b16 {%h0, %h1, %h2, %h3, %h4, %h5, %h6, %h7}, [%d0];", kNewest),
+            "'ld.global.v8.b16' has a vector of 8 times 16 bits, which does not exist");
+  EXPECT_EQ(Complaint("ld.shared.v4.b64 {%d0, %d1, %d2, %d3}, [s];", kNewest),
+            "vectors of 256 bits exist in .global memory only");
+  EXPECT_EQ(Complaint("ld.global.v4.b64 {%d0, %d1, %d2, %d3}, [%d0];"),
+            "'ld.global.v4.b64' needs .version 8.8 or later");
+  EXPECT_EQ(Complaint("call (x), f, (%v);"), "expected a scalar");
+  EXPECT_EQ(Complaint("call (x), f, ({%r0, %r1});"),
+            "expected a .param variable, a register or a constant");
+}
+
 TEST(ValidatorTest, OperandCounts) {
   EXPECT_EQ(Complaint("add.s32 %r0, %r1;"), "'add.s32' takes 3 operands, 2 given");
   EXPECT_EQ(Complaint("ret %r0;"), "'ret' takes 0 operands, 1 given");

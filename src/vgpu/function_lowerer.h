@@ -51,8 +51,12 @@ class FunctionLowerer {
   Operand Constant(LaneWidth width, uint64_t low, uint64_t high = 0);
   Operand PredicateConstant(bool value);
   Result<Operand> RegisterOf(const ptx::Operand& operand);
+  // One of the registers that a vector has side by side.
+  static Operand ElementAt(Operand first, int element);
   Result<Operand> SpecialRegisterOf(const ptx::Operand& operand);
   Result<Operand> AddressOfSymbol(const ptx::Operand& operand, ptx::Type type);
+  // The elements of a vector, or the operand itself.
+  static std::vector<const ptx::Operand*> PartsOf(const ptx::Operand& operand);
   Operand Resize(Operand from, LaneWidth to, bool sign_extend);
 
   // The operand's value with the width of `type`.
@@ -130,8 +134,11 @@ class FunctionLowerer {
   Status LowerClusterBarrier();
   Result<FrameRange> CallArgument(const ptx::Operand& operand, const ptx::Variable* formal);
   Result<FrameRange> CallResult(const ptx::Operand& operand, const ptx::Variable* formal);
+  ptx::Type ArgumentType(const ptx::Operand& operand, const ptx::Variable* formal) const;
   Result<FrameRange> ScratchRange(const ptx::Operand& operand, const ptx::Variable* formal);
   Instruction FrameAccess(Op op, ptx::Type type, uint32_t offset, Operand reg);
+  // The same for each element of a register parameter or result.
+  void AppendFrameAccesses(Op op, const ptx::Variable& variable, uint32_t offset, Operand first);
 
   // ---- lower_warp.cc
   Status LowerWarp();
@@ -170,9 +177,10 @@ class FunctionLowerer {
   bool guard_negated_ = false;
   uint32_t location_ = 0;
 
-  std::vector<LaneWidth> registers_;          // width of each virtual register
-  std::vector<uint32_t> first_register_;      // one entry a ptx::Register
-  std::vector<Operand> register_parameters_;  // .reg parameters and results of old code
+  std::vector<LaneWidth> registers_;      // width of each virtual register
+  std::vector<uint32_t> first_register_;  // one entry a ptx::Register
+  // .reg parameters and results of old code; of vectors the first element.
+  std::vector<Operand> register_parameters_;
   std::vector<Operand> register_results_;
   Operand carry_;
   std::vector<Instruction> after_;  // emitted behind the current instruction

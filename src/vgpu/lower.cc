@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ptx/ptx.h"
+#include "ptx/whole_vectors.h"
 #include "support/demangle.h"
 #include "vgpu/function_lowerer.h"
 #include "vgpu/handlers/handlers.h"
@@ -131,26 +132,34 @@ Operand FunctionLowerer::PredicateConstant(bool value) {
   return Constant(LaneWidth::kPredicate, value ? kFullMask : 0);
 }
 
+Operand FunctionLowerer::ElementAt(Operand first, int element) {
+  return Operand::At(OperandBase::kRegister, first.width(),
+                     first.offset() + static_cast<uint32_t>(element));
+}
+
 Result<Operand> FunctionLowerer::RegisterOf(const ptx::Operand& operand) {
+  // What the validator leaves alone (textures) gets here unseen.
+  const int vector_width = std::max(ptx::RegisterWidth(function_, operand), 1);
+  const int element = ptx::ElementOf(operand.selector);
+  if (vector_width == 1 ? element >= 0 : element < 0 || element >= vector_width) {
+    return Invalid(fmt::format("'{}' with this selector is not a register", operand.name));
+  }
+  const int place = std::max(element, 0);
   switch (operand.symbol.kind) {
     case ptx::SymbolKind::kRegister: {
-      const ptx::Register& declared = function_.registers[operand.symbol.index];
-      uint32_t index = first_register_[operand.symbol.index];
-      const auto width = static_cast<uint32_t>(std::max(declared.vector_width, 1));
-      index += operand.symbol.number * width;
-      if (operand.selector >= ptx::Selector::kX) {
-        index += static_cast<uint32_t>(operand.selector) - static_cast<uint32_t>(ptx::Selector::kX);
-      }
+      const uint32_t index = first_register_[operand.symbol.index] +
+                             operand.symbol.number * static_cast<uint32_t>(vector_width) +
+                             static_cast<uint32_t>(place);
       return Operand::At(OperandBase::kRegister, registers_[index], index);
     }
     case ptx::SymbolKind::kParameter:
       if (register_parameters_[operand.symbol.index].exists()) {
-        return register_parameters_[operand.symbol.index];
+        return ElementAt(register_parameters_[operand.symbol.index], place);
       }
       break;
     case ptx::SymbolKind::kReturn:
       if (register_results_[operand.symbol.index].exists()) {
-        return register_results_[operand.symbol.index];
+        return ElementAt(register_results_[operand.symbol.index], place);
       }
       break;
     default:
@@ -399,6 +408,9 @@ Status FunctionLowerer::DeclareRegisters() {
                            std::vector<Operand>& operands) {
     for (const ptx::Variable& variable : variables) {
       operands.push_back(variable.space == ptx::Space::kReg ? Temporary(variable.type) : Operand{});
+      for (int i = 1; variable.space == ptx::Space::kReg && i < variable.vector_width; ++i) {
+        NewRegister(WidthOf(variable.type));
+      }
     }
   };
   declare(function_.parameters, register_parameters_);
@@ -417,13 +429,20 @@ Instruction FunctionLowerer::FrameAccess(Op op, ptx::Type type, uint32_t offset,
   return access;
 }
 
+void FunctionLowerer::AppendFrameAccesses(Op op, const ptx::Variable& variable, uint32_t offset,
+                                          Operand first) {
+  const auto bytes = static_cast<uint32_t>(ptx::BytesOf(variable.type));
+  for (int i = 0; i < std::max(variable.vector_width, 1); ++i) {
+    const uint32_t at = offset + static_cast<uint32_t>(i) * bytes;
+    KS_CHECK(Append(FrameAccess(op, variable.type, at, ElementAt(first, i))).ok());
+  }
+}
+
 void FunctionLowerer::EmitPrologue() {
   for (size_t i = 0; i < register_parameters_.size() && !function_.is_entry; ++i) {
     const Operand reg = register_parameters_[i];
     if (!reg.exists() || reg.is_predicate()) continue;
-    KS_CHECK(
-        Append(FrameAccess(Op::kLoad, function_.parameters[i].type, out_.parameters[i].offset, reg))
-            .ok());
+    AppendFrameAccesses(Op::kLoad, function_.parameters[i], out_.parameters[i].offset, reg);
   }
 }
 
@@ -431,8 +450,7 @@ void FunctionLowerer::EmitEpilogue() {
   for (size_t i = 0; i < register_results_.size() && !function_.is_entry; ++i) {
     const Operand reg = register_results_[i];
     if (!reg.exists() || reg.is_predicate()) continue;
-    KS_CHECK(Append(FrameAccess(Op::kStore, function_.returns[i].type, out_.results[i].offset, reg))
-                 .ok());
+    AppendFrameAccesses(Op::kStore, function_.returns[i], out_.results[i].offset, reg);
   }
 }
 
@@ -448,7 +466,8 @@ Status FunctionLowerer::Dispatch() {
 }
 
 Status FunctionLowerer::LowerInstruction(const ptx::Instruction& instruction) {
-  in_ = &instruction;
+  const std::optional<ptx::Instruction> expanded = ptx::ExpandWholeVectors(function_, instruction);
+  in_ = expanded ? &*expanded : &instruction;
   mnemonic_ = instruction.mnemonic.get();
   location_ = static_cast<uint32_t>(out_.locations.size());
   out_.locations.push_back(
@@ -468,6 +487,7 @@ Status FunctionLowerer::LowerInstruction(const ptx::Instruction& instruction) {
   after_.clear();
   KS_RETURN_IF_ERROR(Dispatch());
   for (const Instruction& follow : after_) KS_RETURN_IF_ERROR(Append(follow));
+  in_ = &instruction;
   return {};
 }
 

@@ -10,6 +10,13 @@ using ptx::Modifier;
 using ptx::Opcode;
 using ptx::Type;
 
+std::vector<const ptx::Operand*> FunctionLowerer::PartsOf(const ptx::Operand& operand) {
+  if (operand.kind != ptx::OperandKind::kVector) return {&operand};
+  std::vector<const ptx::Operand*> parts;
+  for (const ptx::Operand& part : operand.elements) parts.push_back(&part);
+  return parts;
+}
+
 Status FunctionLowerer::LowerControl() {
   switch (in_->opcode()) {
     case Opcode::kCall:
@@ -62,16 +69,25 @@ Status FunctionLowerer::LowerBranch() {
   }
 }
 
+// The type by which an argument or result that is not a .param variable is passed.
+Type FunctionLowerer::ArgumentType(const ptx::Operand& operand, const ptx::Variable* formal) const {
+  if (formal != nullptr) return formal->type;
+  const ptx::Operand& part =
+      operand.kind == ptx::OperandKind::kVector ? operand.elements[0] : operand;
+  return part.IsRegister() ? function_.registers[part.symbol.index].type : Type::kNone;
+}
+
 // Bytes of this frame for an argument or result that is not a .param variable already.
 Result<FrameRange> FunctionLowerer::ScratchRange(const ptx::Operand& operand,
                                                  const ptx::Variable* formal) {
-  Type t = formal != nullptr ? formal->type : Type::kNone;
-  if (t == Type::kNone && operand.IsRegister()) {
-    t = function_.registers[operand.symbol.index].type;
-  }
+  const Type t = ArgumentType(operand, formal);
   if (t == Type::kNone || t == Type::kPred) return Unsupported("an argument of this form");
   frame_end_ = (frame_end_ + 15) / 16 * 16;
-  const FrameRange range{frame_end_, static_cast<uint32_t>(ptx::BytesOf(t))};
+  const auto bytes = static_cast<uint32_t>(ptx::BytesOf(t));
+  // No vector register is larger than 16 bytes.
+  const FrameRange range{frame_end_, operand.kind == ptx::OperandKind::kVector
+                                         ? bytes * static_cast<uint32_t>(operand.elements.size())
+                                         : bytes};
   frame_end_ += 16;
   return range;
 }
@@ -90,9 +106,13 @@ Result<FrameRange> FunctionLowerer::CallArgument(const ptx::Operand& operand,
     return out_.parameters[operand.symbol.index];
   }
   KS_TRY(const FrameRange range, ScratchRange(operand, formal));
-  const Type t = formal != nullptr ? formal->type : function_.registers[operand.symbol.index].type;
-  KS_TRY(const Operand value, Source(operand, t));
-  KS_RETURN_IF_ERROR(Append(FrameAccess(Op::kStore, t, range.offset, value)));
+  const Type t = ArgumentType(operand, formal);
+  uint32_t at = range.offset;
+  for (const ptx::Operand* part : PartsOf(operand)) {
+    KS_TRY(const Operand value, Source(*part, t));
+    KS_RETURN_IF_ERROR(Append(FrameAccess(Op::kStore, t, at, value)));
+    at += static_cast<uint32_t>(ptx::BytesOf(t));
+  }
   return range;
 }
 
@@ -110,9 +130,13 @@ Result<FrameRange> FunctionLowerer::CallResult(const ptx::Operand& operand,
   }
   if (operand.kind == ptx::OperandKind::kSink) return FrameRange{0, 0};
   KS_TRY(const FrameRange range, ScratchRange(operand, formal));
-  KS_TRY(const Operand target, RegisterOf(operand));
-  const Type t = formal != nullptr ? formal->type : function_.registers[operand.symbol.index].type;
-  after_.push_back(FrameAccess(Op::kLoad, t, range.offset, target));
+  const Type t = ArgumentType(operand, formal);
+  uint32_t at = range.offset;
+  for (const ptx::Operand* part : PartsOf(operand)) {
+    KS_TRY(const Operand target, RegisterOf(*part));
+    after_.push_back(FrameAccess(Op::kLoad, t, at, target));
+    at += static_cast<uint32_t>(ptx::BytesOf(t));
+  }
   return range;
 }
 

@@ -19,7 +19,7 @@ Result<Operand> FunctionLowerer::SpecialRegisterOf(const ptx::Operand& operand) 
       {"%ntid.x", Special::kNtidX},
       {"%ntid.y", Special::kNtidY},
       {"%ntid.z", Special::kNtidZ},
-      {"%ntid.w", Special::kOne},
+      {"%ntid.w", Special::kZero},
       {"%ctaid.x", Special::kCtaidX},
       {"%ctaid.y", Special::kCtaidY},
       {"%ctaid.z", Special::kCtaidZ},
@@ -27,7 +27,7 @@ Result<Operand> FunctionLowerer::SpecialRegisterOf(const ptx::Operand& operand) 
       {"%nctaid.x", Special::kNctaidX},
       {"%nctaid.y", Special::kNctaidY},
       {"%nctaid.z", Special::kNctaidZ},
-      {"%nctaid.w", Special::kOne},
+      {"%nctaid.w", Special::kZero},
       {"%clusterid.x", Special::kClusteridX},
       {"%clusterid.y", Special::kClusteridY},
       {"%clusterid.z", Special::kClusteridZ},
@@ -102,13 +102,10 @@ Status FunctionLowerer::LowerMov() {
   const bool packs = source.kind == ptx::OperandKind::kVector;
   const bool unpacks = target.kind == ptx::OperandKind::kVector;
   if (packs && unpacks) {
-    // {a, b} = {c, d}; through temporaries, as a source may be a target as well.
+    // mov.v2.u32 {a, b}, {c, d}, where the type is the element's; through temporaries, as a source
+    // may be a target as well.
     if (target.elements.size() != source.elements.size()) return Invalid("vectors of two sizes");
-    const int bits = ptx::BitsOf(t) / static_cast<int>(source.elements.size());
-    const Type element = bits == 8    ? Type::kB8
-                         : bits == 16 ? Type::kB16
-                         : bits == 32 ? Type::kB32
-                                      : Type::kB64;
+    const Type element = t;
     std::vector<Operand> values;
     for (const ptx::Operand& part : source.elements) {
       KS_TRY(const Operand value, Source(part, element));

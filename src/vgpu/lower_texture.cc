@@ -1,5 +1,7 @@
 // tex, suld, sust on texture and surface objects (handles in 64-bit registers).
 
+#include <fmt/format.h>
+
 #include "vgpu/function_lowerer.h"
 #include "vgpu/texture.h"
 
@@ -47,25 +49,20 @@ Status FunctionLowerer::LowerTexture() {
     return Unsupported("a texture reference; texture objects are supported");
   }
   KS_TRY(access.a, Source(place.elements[0], Type::kB64));
-  const auto parts = [](const ptx::Operand& operand) {
-    std::vector<const ptx::Operand*> list;
-    if (operand.kind == OperandKind::kVector) {
-      for (const ptx::Operand& part : operand.elements) list.push_back(&part);
-    } else {
-      list.push_back(&operand);
-    }
-    return list;
-  };
   const Type word = texture ? Type::kB32 : type();
   std::vector<Operand> list;
-  for (const ptx::Operand* part : parts(value)) {
+  const auto values = PartsOf(value);
+  if (values.size() != static_cast<size_t>(mnemonic_->vector_width)) {
+    return Invalid(fmt::format("expected a vector of {} elements", mnemonic_->vector_width));
+  }
+  for (const ptx::Operand* part : values) {
     // Bytes stand in 16-bit registers.
     const Type reg_type = ptx::BytesOf(word) == 1 ? Type::kB16 : word;
     KS_TRY(const Operand reg, store ? Source(*part, reg_type) : Destination(*part, reg_type));
     list.push_back(reg);
   }
   access.width = static_cast<uint8_t>(list.size());
-  const auto coordinates = parts(place.elements[1]);
+  const auto coordinates = PartsOf(place.elements[1]);
   for (const ptx::Operand* part : coordinates) {
     KS_TRY(const Operand reg, Source(*part, Type::kB32));
     list.push_back(reg);

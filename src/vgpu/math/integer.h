@@ -352,7 +352,7 @@ constexpr uint32_t PrmtBytes(uint32_t a, uint32_t b, uint32_t c) {
         from = i < s ? i : s;
         break;
       case Prmt::kRc16:
-        from = (s & 2) | (i & 1);
+        from = (s & 1) << 1 | (i & 1);  // bit 0 of c chooses the half, bit 1 says nothing
         break;
     }
     uint32_t byte = static_cast<uint32_t>(bytes >> (8 * from)) & 0xff;

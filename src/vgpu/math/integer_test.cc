@@ -91,8 +91,44 @@ TEST(Integer, Prmt) {
   EXPECT_EQ(PrmtBytes<Prmt::kRc8>(a, b, 2), 0x22222222u);
   EXPECT_EQ(PrmtBytes<Prmt::kEcl>(a, b, 1), 0x33221111u);
   EXPECT_EQ(PrmtBytes<Prmt::kEcr>(a, b, 2), 0x22221100u);
-  EXPECT_EQ(PrmtBytes<Prmt::kRc16>(a, b, 2), 0x33223322u);
-  EXPECT_EQ(PrmtBytes<Prmt::kRc16>(a, b, 1), 0x11001100u);
+}
+
+// The table of the ISA: for each mode and the two low bits of c, which byte goes to d.b3 ... d.b0.
+template <Prmt kMode>
+void ExpectTable(const char* const (&rows)[4]) {
+  for (uint32_t c = 0; c < 0x10000; ++c) {
+    uint32_t expected = 0;
+    for (int i = 0; i < 4; ++i) {
+      const auto from = static_cast<uint32_t>(rows[c & 3][i] - '0');
+      expected = expected << 8 | 0x11 * from;
+    }
+    ASSERT_EQ(PrmtBytes<kMode>(0x33221100, 0x77665544, c), expected) << "c = " << c;
+    ASSERT_EQ(PrmtBytes<kMode>(0x33221100, 0x77665544, c | 0xffff0000), expected) << "c = " << c;
+  }
+}
+
+TEST(Integer, PrmtModesAreTheTableOfTheIsa) {
+  ExpectTable<Prmt::kF4e>({"3210", "4321", "5432", "6543"});
+  ExpectTable<Prmt::kB4e>({"5670", "6701", "7012", "0123"});
+  ExpectTable<Prmt::kRc8>({"0000", "1111", "2222", "3333"});
+  ExpectTable<Prmt::kEcl>({"3210", "3211", "3222", "3333"});
+  ExpectTable<Prmt::kEcr>({"0000", "1110", "2210", "3210"});
+  ExpectTable<Prmt::kRc16>({"1010", "3232", "1010", "3232"});
+}
+
+TEST(Integer, PrmtTakesEveryIndexAndSign) {
+  const uint64_t bytes = 0x7fe6'd5c4'b3a2'0180;  // of both signs
+  for (uint32_t c = 0; c < 0x10000; ++c) {
+    uint32_t expected = 0;
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint32_t nibble = c >> (4 * i) & 15;
+      const auto byte = static_cast<uint8_t>(bytes >> (8 * (nibble % 8)));
+      const uint8_t taken = nibble < 8 ? byte : byte >= 0x80 ? 0xff : 0;
+      expected |= static_cast<uint32_t>(taken) << (8 * i);
+    }
+    ASSERT_EQ(PrmtBytes(static_cast<uint32_t>(bytes), static_cast<uint32_t>(bytes >> 32), c),
+              expected);
+  }
 }
 
 TEST(Integer, Lop3EveryTable) {

@@ -266,7 +266,7 @@ def prmt(mode):
                 if mode == "ecr":
                     byte = source[((0, 0, 0, 0), (0, 1, 1, 1), (0, 1, 2, 2), (0, 1, 2, 3))[s][i]]
                 if mode == "rc16":
-                    byte = source[((0, 1, 0, 1), (0, 1, 0, 1), (2, 3, 2, 3), (2, 3, 2, 3))[s][i]]
+                    byte = source[((0, 1, 0, 1), (2, 3, 2, 3), (0, 1, 0, 1), (2, 3, 2, 3))[s][i]]
             d |= byte << (8 * i)
         return d
     return apply
