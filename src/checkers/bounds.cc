@@ -27,10 +27,11 @@ using vgpu::WarpView;
 constexpr uint64_t kNullEnd = 64 << 10;
 // Farther than this from everything an address says nothing about an allocation.
 constexpr uint64_t kNear = uint64_t{1} << 30;
-// So many launches of a kernel with several shared arrays are not left to the screen, which knows
-// nothing of arrays. Later ones mostly repeat the indices of the first, and would make programs
-// that launch a kernel a thousand times a hundred times slower; --full watches them all.
+// So many launches of a kernel with several shared arrays, of at most so many threads, are not left
+// to the screen, which knows nothing of arrays. Later and larger ones mostly repeat the indices of
+// the first, and would make programs a hundred times slower; --full watches them all.
 constexpr int kWatchedLaunches = 4;
+constexpr uint64_t kWatchedThreads = 2048;
 // More launches than this never run at the same time; ids grow, so the first is the oldest.
 constexpr size_t kKeptLaunches = 64;
 
@@ -72,13 +73,14 @@ class BoundsChecker final : public Checker {
     recent_needs_a_look_ = false;
     recent_kernel_ = launch.kernel;
     if (launch.code == nullptr) return;
+    const bool small = launch.grid.Count() * launch.block.Count() <= kWatchedThreads;
     if (auto arrays = std::make_unique<SharedArrays>(*launch.code); arrays->useful()) {
-      recent_needs_a_look_ = true;
+      recent_needs_a_look_ = small;
       arrays_[launch.id] = std::move(arrays);
       if (arrays_.size() > kKeptLaunches) arrays_.erase(arrays_.begin());
     }
     if (auto loads = std::make_unique<ReadOnlyLoads>(launch, gpu_); loads->useful()) {
-      recent_needs_a_look_ = recent_needs_a_look_ || loads->overlap();
+      recent_needs_a_look_ = recent_needs_a_look_ || (small && loads->overlap());
       read_only_[launch.id] = std::move(loads);
       if (read_only_.size() > kKeptLaunches) read_only_.erase(read_only_.begin());
     }
