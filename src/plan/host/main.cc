@@ -168,11 +168,11 @@ int Run() {
 }  // namespace kernelsmith::host
 
 int main() {
-  int code = 2;
+  int code = 0;
   try {
     code = kernelsmith::host::Run();
   } catch (const nlohmann::json::exception&) {
-    // A request of another version; the candidate's own exceptions never come here.
+    code = 2;  // a request of another version; the candidate's own exceptions never come here
   }
   std::fflush(nullptr);
   // No destructors: the candidate's would run.
