@@ -11,13 +11,13 @@
 #include "tensor/tensor.h"
 #include "vgpu/ir.h"
 #include "vgpu/shared_garbage.h"
+#include "vgpu/tensor_places.h"
 
 namespace kernelsmith {
 namespace {
 
-// PyTorch's allocator hands out multiples of 512 bytes from blocks of 2 MiB.
-constexpr uint64_t kTensorAlignment = 512;
-constexpr uint64_t kBlockAlignment = uint64_t{2} << 20;
+using vgpu::kTensorAlignment;
+
 // Some dozen buffers with such gaps fit into the memory of a GPU.
 constexpr uint64_t kMostGap = uint64_t{1} << 30;
 
@@ -110,7 +110,7 @@ class PlanRun {
     };
     uint64_t all = 0;
     for (const BufferIndex i : order) all += size(i);
-    KS_TRY(uint64_t next, Own(all, "packed tensors", kBlockAlignment));
+    KS_TRY(uint64_t next, Own(all, "packed tensors", vgpu::kTensorBlock));
     for (const BufferIndex i : order) {
       addresses_[i] = next;
       next += size(i);

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "vgpu/tensor_places.h"
+
 namespace kernelsmith::vgpu {
 
 namespace {
@@ -118,13 +120,10 @@ Result<uint64_t> DeviceMemory::TakePages(uint64_t bytes, uint64_t alignment) {
 
 Result<uint64_t> DeviceMemory::TakeScattered(uint64_t size, AllocationKind kind,
                                              uint64_t alignment) {
-  // PyTorch's allocator hands out multiples of 512 bytes in blocks of 2 MiB. Memory that the host
-  // may touch has whole pages.
-  constexpr uint64_t kTensorAlignment = 512;
-  constexpr uint64_t kBlock = uint64_t{2} << 20;
+  // Memory that the host may touch has whole pages.
   const uint64_t unit = std::max(alignment, HostMayTouch(kind) ? kPage : kTensorAlignment);
-  KS_TRY(const uint64_t start, TakePages(PagesFor(size) + kBlock, unit));
-  return start + scatter_.Below(std::max<uint64_t>(kBlock / unit, 1)) * unit;
+  KS_TRY(const uint64_t start, TakePages(PagesFor(size) + kTensorBlock, unit));
+  return start + scatter_.Below(std::max<uint64_t>(kTensorBlock / unit, 1)) * unit;
 }
 
 Error DeviceMemory::OutOfMemory(const std::string& why) {

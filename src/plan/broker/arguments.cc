@@ -4,6 +4,7 @@
 
 #include "plan/plan.h"
 #include "support/rng.h"
+#include "vgpu/tensor_places.h"
 
 namespace kernelsmith::broker {
 namespace {
@@ -21,12 +22,11 @@ std::optional<uint64_t> BytesOf(const json& described) {
                       .strides = described["strides"].get<Shape>()});
 }
 
-// Arguments begin at multiples of 512 somewhere in their room, as tensors do in PyTorch's blocks.
-constexpr uint64_t kTensorAlignment = 512;
-constexpr uint64_t kBlock = uint64_t{2} << 20;
+using vgpu::kTensorAlignment;
+using vgpu::kTensorBlock;
 
-// A page that belongs to nobody behind each.
-uint64_t Room(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage + kPage + kBlock; }
+// An argument begins somewhere in its room, and behind each is a page that belongs to nobody.
+uint64_t Room(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage + kPage + kTensorBlock; }
 
 }  // namespace
 
@@ -57,7 +57,8 @@ bool Arguments::PlaceOne(json& described, const std::function<bool(void*, size_t
   }
   if (kind != "tensor") return true;
   const uint64_t bytes = *BytesOf(described);
-  const uint64_t address = next_ + RandomSeed() % (kBlock / kTensorAlignment) * kTensorAlignment;
+  const uint64_t address =
+      next_ + RandomSeed() % (kTensorBlock / kTensorAlignment) * kTensorAlignment;
   next_ += Room(bytes);
   vgpu::DeviceMemory& memory = Runtime::Get().memory();
   if (!memory.AllocateAt(address, bytes, vgpu::AllocationKind::kDevice, "an argument").ok()) {
