@@ -38,7 +38,7 @@ Result<ExitCode> ListInstructions(Session& session, const std::string& filter) {
   int refused = 0;
   for (const ptx::InstructionEntry& entry : ptx::InstructionTable()) {
     if (entry.name.find(filter) == std::string_view::npos) continue;
-    for (const ptx::InstructionForm& form : entry.forms) {
+    for (const ptx::InstructionForm& form : ptx::FormsOf(entry.opcode)) {
       const vgpu::FormState state = probe->Try(entry, form);
       const std::string word = StateOf(state);
       ++(word == "works" ? works : word == "partly" ? partly : refused);

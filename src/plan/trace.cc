@@ -245,7 +245,6 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
   const std::filesystem::path tracer = FindTracer(options);
   const auto run = [&](int number) {
     return processes.Run({.argv = {tracer.string()},
-                          .env = {{"LD_BIND_NOW", "1"}},
                           .unset_env = {"LD_PRELOAD", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"},
                           .input = MakeRequest(candidate, arguments, options, number),
                           .timeout = options.timeout,

@@ -1,6 +1,8 @@
 #include "ptx/instruction_table.h"
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "ptx/vocabulary.h"
@@ -9,7 +11,7 @@
 namespace kernelsmith::ptx {
 namespace {
 
-using Classes = std::unordered_map<std::string, std::string>;
+using Classes = std::unordered_map<std::string_view, std::string_view>;
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -61,7 +63,7 @@ class FormReader {
           "malformed class");
     values.remove_prefix(1);
     values.remove_suffix(1);
-    classes_[std::string(name)] = values;
+    own_.emplace_back(name, values);
   }
 
   void ReadSlots(std::string_view text) {
@@ -83,9 +85,8 @@ class FormReader {
   // looked for first.
   void AddModifier(std::string_view word, int depth, ModifierSlot* slot) {
     Check(depth < 8, "classes contain each other");
-    const auto found = classes_.find(std::string(word));
-    if (found != classes_.end()) {
-      for (const std::string_view member : Split(found->second, ',')) {
+    if (const std::optional<std::string_view> members = MembersOf(word)) {
+      for (const std::string_view member : Split(*members, ',')) {
         // `.trap` in class `.clamp` = { .trap, .clamp }: the member is the modifier.
         if (member == word) {
           AddPlainModifier(word, slot);
@@ -96,6 +97,15 @@ class FormReader {
       return;
     }
     AddPlainModifier(word, slot);
+  }
+
+  // A form's own class goes before one of the table.
+  std::optional<std::string_view> MembersOf(std::string_view name) const {
+    for (const auto& [own, members] : own_) {
+      if (own == name) return members;
+    }
+    const auto found = classes_.find(name);
+    return found == classes_.end() ? std::nullopt : std::optional(found->second);
   }
 
   void AddPlainModifier(std::string_view word, ModifierSlot* slot) {
@@ -238,7 +248,8 @@ class FormReader {
     return -1;
   }
 
-  Classes classes_;  // the table's, and the form's own
+  const Classes& classes_;
+  std::vector<std::pair<std::string_view, std::string_view>> own_;
   std::string_view name_;
   InstructionForm* form_;
 };
@@ -248,65 +259,81 @@ Version ParseFormVersion(std::string_view text) {
   return {text[0] - '0', text[2] - '0'};
 }
 
+struct Row {
+  enum class Kind : uint8_t { kOpcode, kClass, kForm };
+  Kind kind;
+  std::string_view a, b, c;
+};
+
+constexpr Row kRows[] = {
+#define PTX_OPCODE(id, text, lowering) {Row::Kind::kOpcode, text, #lowering, ""},
+#define PTX_CLASS(name, members) {Row::Kind::kClass, name, members, ""},
+#define PTX_FORM(target, version, text) {Row::Kind::kForm, #target, #version, text},
+#include "ptx/instructions.def"
+};
+
+constexpr size_t kOpcodeCount = 0
+#define PTX_OPCODE(id, text, lowering) +1
+#include "ptx/instructions.def"
+    ;
+
+// The forms of an instruction: rows of the table, and what they say once somebody has asked.
+struct Forms {
+  std::span<const Row> rows;
+  std::once_flag once;
+  std::vector<InstructionForm> read;
+};
+
+// A module uses few instructions, and many processes read one module: only names are read at once.
 struct Table {
   std::vector<InstructionEntry> entries;
+  std::vector<Forms> forms = std::vector<Forms>(kOpcodeCount);  // by opcode
+  Classes classes;
   // First word to the entries whose names begin with it, longest names first.
   std::unordered_map<std::string_view, std::vector<const InstructionEntry*>> by_first_word;
+
+  Table();
 };
 
 size_t CountWords(std::string_view name) {
   return static_cast<size_t>(std::count(name.begin(), name.end(), '.')) + 1;
 }
 
-Table BuildTable() {
-  enum class RowKind { kOpcode, kClass, kForm };
-  struct Row {
-    RowKind kind;
-    std::string_view a, b, c;
-  };
-  const Row rows[] = {
-#define PTX_OPCODE(id, text, lowering) {RowKind::kOpcode, text, #lowering, ""},
-#define PTX_CLASS(name, members) {RowKind::kClass, name, members, ""},
-#define PTX_FORM(target, version, text) {RowKind::kForm, #target, #version, text},
-#include "ptx/instructions.def"
-  };
-  Table table;
-  Classes classes;
-  for (const Row& row : rows) {
-    if (row.kind == RowKind::kClass) {
-      classes[std::string(row.a)] = row.b;
-    } else if (row.kind == RowKind::kOpcode) {
-      InstructionEntry entry;
-      entry.opcode = static_cast<Opcode>(table.entries.size());
-      entry.name = row.a;
-      entry.supported = row.b != "Unsupported";
-      table.entries.push_back(std::move(entry));
+Table::Table() {
+  for (const Row& row : kRows) {
+    if (row.kind == Row::Kind::kClass) {
+      KS_CHECK(classes.emplace(row.a, row.b).second, "a class is there twice");
+    } else if (row.kind == Row::Kind::kOpcode) {
+      entries.push_back({.opcode = static_cast<Opcode>(entries.size()),
+                         .name = row.a,
+                         .supported = row.b != "Unsupported"});
     } else {
-      InstructionEntry& entry = table.entries.back();
-      InstructionForm form;
-      form.text = row.c;
-      if (row.a != "any") form.target = row.a;
-      form.version = ParseFormVersion(row.b);
-      FormReader(classes, entry.name, &form).Read();
-      entry.forms.push_back(std::move(form));
+      std::span<const Row>& rows = forms[entries.size() - 1].rows;
+      rows = {rows.empty() ? &row : rows.data(), &row + 1};
     }
   }
-  for (const InstructionEntry& entry : table.entries) {
-    table.by_first_word[entry.name.substr(0, entry.name.find('.'))].push_back(&entry);
+  for (const InstructionEntry& entry : entries) {
+    by_first_word[entry.name.substr(0, entry.name.find('.'))].push_back(&entry);
   }
-  for (auto& [word, entries] : table.by_first_word) {
-    std::sort(entries.begin(), entries.end(),
-              [](const InstructionEntry* a, const InstructionEntry* b) {
-                return std::pair(CountWords(b->name), a->opcode) <
-                       std::pair(CountWords(a->name), b->opcode);
-              });
+  for (auto& [word, named] : by_first_word) {
+    std::sort(named.begin(), named.end(), [](const InstructionEntry* a, const InstructionEntry* b) {
+      return std::pair(CountWords(b->name), a->opcode) < std::pair(CountWords(a->name), b->opcode);
+    });
   }
+}
+
+Table& TheTable() {
+  static Table table;
   return table;
 }
 
-const Table& TheTable() {
-  static const Table kTable = BuildTable();
-  return kTable;
+InstructionForm ReadForm(const Row& row, const Classes& classes, std::string_view name) {
+  InstructionForm form;
+  form.text = row.c;
+  if (row.a != "any") form.target = row.a;
+  form.version = ParseFormVersion(row.b);
+  FormReader(classes, name, &form).Read();
+  return form;
 }
 
 bool SlotAccepts(const ModifierSlot& slot, Modifier modifier, const MatrixShape& shape) {
@@ -354,6 +381,19 @@ std::span<const InstructionEntry> InstructionTable() { return TheTable().entries
 
 const InstructionEntry& EntryOf(Opcode opcode) {
   return TheTable().entries[static_cast<size_t>(opcode)];
+}
+
+std::span<const InstructionForm> FormsOf(Opcode opcode) {
+  Table& table = TheTable();
+  Forms& forms = table.forms[static_cast<size_t>(opcode)];
+  std::call_once(forms.once, [&] {
+    for (const Row& row : forms.rows) {
+      // Classes stand between forms as well.
+      if (row.kind != Row::Kind::kForm) continue;
+      forms.read.push_back(ReadForm(row, table.classes, EntryOf(opcode).name));
+    }
+  });
+  return forms.read;
 }
 
 std::string_view NameOf(Opcode opcode) { return EntryOf(opcode).name; }

@@ -1,4 +1,4 @@
-// instructions.def, read once per process: which modifiers and operands each instruction can have.
+// instructions.def, read once per process, forms when they are first asked for: which modifiers and operands each instruction can have.
 #pragma once
 
 #include <bitset>
@@ -68,12 +68,12 @@ struct InstructionEntry {
   Opcode opcode = Opcode::kAdd;
   std::string_view name;
   bool supported = false;  // whether the virtual GPU runs it
-  std::vector<InstructionForm> forms;
 };
 
 // By opcode, in the order of the table.
 std::span<const InstructionEntry> InstructionTable();
 const InstructionEntry& EntryOf(Opcode opcode);
+std::span<const InstructionForm> FormsOf(Opcode opcode);
 
 // The opcode whose dotted name is the longest that begins `words`, or null. *used: how many words.
 const InstructionEntry* FindInstruction(std::span<const std::string_view> words, size_t* used);

@@ -23,7 +23,7 @@ std::shared_ptr<const Mnemonic> Decode(const std::string& text, std::string* err
 TEST(InstructionTableTest, EveryInstructionHasFormsAndAUniqueName) {
   std::set<std::string_view> names;
   for (const InstructionEntry& entry : InstructionTable()) {
-    EXPECT_FALSE(entry.forms.empty()) << entry.name;
+    EXPECT_FALSE(FormsOf(entry.opcode).empty()) << entry.name;
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_EQ(NameOf(entry.opcode), entry.name);
   }

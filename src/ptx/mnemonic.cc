@@ -68,7 +68,8 @@ void AddMeaning(Modifier modifier, Mnemonic* mnemonic) {
 }
 
 bool SomeFormHas(const InstructionEntry& entry, Modifier modifier) {
-  return std::any_of(entry.forms.begin(), entry.forms.end(), [&](const InstructionForm& form) {
+  const std::span<const InstructionForm> forms = FormsOf(entry.opcode);
+  return std::any_of(forms.begin(), forms.end(), [&](const InstructionForm& form) {
     return std::any_of(form.slots.begin(), form.slots.end(), [&](const ModifierSlot& slot) {
       return slot.accepts.test(static_cast<size_t>(modifier));
     });
@@ -121,7 +122,7 @@ std::shared_ptr<const Mnemonic> DecodeMnemonic(const std::vector<Lexer::Word>& w
     AddMeaning(*modifier, mnemonic.get());
   }
   std::vector<int> slots;
-  for (const InstructionForm& form : entry->forms) {
+  for (const InstructionForm& form : FormsOf(entry->opcode)) {
     if (FillSlots(form, *mnemonic, &slots)) return mnemonic;
   }
   reporter->Unknown(words[0].where, Quoted(mnemonic->text) + " is no form of '" +

@@ -31,7 +31,7 @@ const std::vector<OperandRules>& OperandRulesCache::RulesFor(
   const auto [entry, added] = rules_.try_emplace(mnemonic.get());
   if (!added) return entry->second;
   std::vector<int> slot_modifiers;
-  for (const InstructionForm& form : EntryOf(mnemonic->opcode).forms) {
+  for (const InstructionForm& form : FormsOf(mnemonic->opcode)) {
     if (!FillSlots(form, *mnemonic, &slot_modifiers)) continue;
     size_t optional_count = 0;
     for (const OperandForm& operand : form.operands) optional_count += operand.optional;

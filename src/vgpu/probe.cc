@@ -307,7 +307,7 @@ ProbeResult InstructionProbe::Try(const std::string& mnemonic) {
   }
   const InstructionEntry& entry = ptx::EntryOf(decoded->opcode);
   ProbeResult last{.invalid = true, .why = "no form of the table"};
-  for (const InstructionForm& form : entry.forms) {
+  for (const InstructionForm& form : ptx::FormsOf(entry.opcode)) {
     std::vector<int> slots;
     if (!ptx::FillSlots(form, *decoded, &slots)) continue;
     std::vector<Type> types(form.slots.size(), Type::kNone);
