@@ -1,6 +1,7 @@
 // The virtual GPU's speed beside others, in one run and on as many threads: six kernels (engine.cu)
 // on each engine, on PoCL (engine.cl), written by hand as 32-lane warps (engine_hand.cc), and
-// torch's CPU bandwidth. Every result is checked.
+// torch's CPU bandwidth; tensor cores and float atomics (engine_tensor.cu) on each engine, and
+// torch's sgemm. Every result is checked.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,6 +16,7 @@
 #include "support/subprocess.h"
 #include "support/testing/real_settings.h"
 #include "support/tool_finder.h"
+#include "vgpu/math/round.h"
 #include "vgpu/vgpu.h"
 
 namespace kernelsmith::bench {
@@ -36,10 +38,13 @@ const std::vector<std::string>& Engines() {
   return names;
 }
 
+// By their source.
+using Modules = std::map<std::string, std::shared_ptr<const ptx::Module>>;
+
 class Virtual final : public Contender {
  public:
-  Virtual(std::string engine, std::shared_ptr<const ptx::Module> module, int threads)
-      : engine_(std::move(engine)), parsed_(std::move(module)), threads_(threads) {}
+  Virtual(std::string engine, Modules modules, int threads)
+      : engine_(std::move(engine)), parsed_(std::move(modules)), threads_(threads) {}
   std::string name() const override { return engine_; }
 
   Result<void> Begin(const Problem& problem) override {
@@ -48,9 +53,10 @@ class Virtual final : public Contender {
     gpu_->options().settings.engine =
         engine_ == "jit" ? vgpu::Engine::kJit : vgpu::Engine::kInterpreter;
     gpu_->options().settings.threads = static_cast<uint32_t>(threads_);
-    KS_TRY(module_, vgpu::LoadedModule::Load({parsed_}, gpu_->memory(), "engine.cu"));
-    KS_TRY(arguments_.a, Upload(problem.a));
-    KS_TRY(arguments_.b, Upload(problem.b));
+    KS_TRY(module_,
+           vgpu::LoadedModule::Load({parsed_.at(problem.source)}, gpu_->memory(), problem.source));
+    KS_TRY(arguments_.a, problem.halves ? Upload(Halves(problem.a)) : Upload(problem.a));
+    KS_TRY(arguments_.b, problem.halves ? Upload(Halves(problem.b)) : Upload(problem.b));
     KS_TRY(arguments_.out, Upload(std::vector<float>(problem.outputs)));
     arguments_.m = problem.m;
     arguments_.n = problem.n;
@@ -58,6 +64,10 @@ class Virtual final : public Contender {
   }
 
   Result<void> Run() override {
+    if (problem_->adds) {
+      const size_t bytes = problem_->outputs * 4;
+      std::memset(gpu_->memory().HostAlias(arguments_.out, bytes), 0, bytes);
+    }
     KS_TRY(const vgpu::LaunchResult result,
            gpu_->Launch(LaunchOf(*problem_, *module_, arguments_)));
     if (result.fault) return InvalidInput("the kernel failed: " + result.fault->message);
@@ -78,15 +88,22 @@ class Virtual final : public Contender {
   }
 
  private:
-  Result<uint64_t> Upload(const std::vector<float>& data) {
+  template <typename T>
+  Result<uint64_t> Upload(const std::vector<T>& data) {
+    const size_t bytes = data.size() * sizeof(T);
     KS_TRY(const uint64_t address,
-           gpu_->memory().Allocate(data.size() * 4, vgpu::AllocationKind::kDevice, "bench"));
-    std::memcpy(gpu_->memory().HostAlias(address, data.size() * 4), data.data(), data.size() * 4);
+           gpu_->memory().Allocate(bytes, vgpu::AllocationKind::kDevice, "bench"));
+    std::memcpy(gpu_->memory().HostAlias(address, bytes), data.data(), bytes);
     return address;
+  }
+  static std::vector<uint16_t> Halves(const std::vector<float>& values) {
+    std::vector<uint16_t> halves;
+    for (const float value : values) halves.push_back(vgpu::math::F16FromF32(value).bits);
+    return halves;
   }
 
   std::string engine_;
-  std::shared_ptr<const ptx::Module> parsed_;
+  Modules parsed_;
   int threads_;
   const Problem* problem_ = nullptr;
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
@@ -107,11 +124,12 @@ Result<Times> Measure(Contender& contender, const Problem& problem, const Measur
 
 // Seconds by kernel.
 std::map<std::string, double> MeasureTorch(ProcessRunner& processes, const Problem& add,
-                                           const Problem& sum, int threads) {
+                                           const Problem& sum, const Problem& product,
+                                           int threads) {
   const auto run =
       processes.Run({.argv = {KS_PYTHON, std::string(KS_SOURCE_DIR) + "/bench/engine_torch.py",
                               std::to_string(add.m), std::to_string(sum.m), std::to_string(sum.n),
-                              std::to_string(threads)}});
+                              std::to_string(product.m), std::to_string(threads)}});
   if (!run.ok() || run->exit_code != 0) {
     fmt::print("torch not measured: {}\n", run.ok() ? run->err : run.error().message());
     return {};
@@ -119,7 +137,8 @@ std::map<std::string, double> MeasureTorch(ProcessRunner& processes, const Probl
   const auto answer = nlohmann::json::parse(run->out, nullptr, false);
   if (answer.is_discarded()) return {};
   return {{"vector_add", answer["vector_add"].get<double>()},
-          {"row_sum", answer["row_sum"].get<double>()}};
+          {"row_sum", answer["row_sum"].get<double>()},
+          {"matmul_tensor", answer["sgemm"].get<double>()}};
 }
 
 class Table {
@@ -161,11 +180,14 @@ class Table {
 Result<void> Run(const Options& options) {
   SystemProcessRunner processes;
   DiskFileSystem files;
-  KS_TRY(const auto module, CompileKernels(processes, files));
+  Modules modules;
+  for (const char* source : {kKernels, kTensorKernels}) {
+    KS_TRY(modules[source], CompileKernels(processes, files, source));
+  }
   std::vector<std::unique_ptr<Contender>> contenders;
   const auto& engines = options.engines.empty() ? Engines() : options.engines;
   for (const std::string& engine : engines) {
-    contenders.push_back(std::make_unique<Virtual>(engine, module, options.measuring.threads));
+    contenders.push_back(std::make_unique<Virtual>(engine, modules, options.measuring.threads));
   }
   contenders.push_back(MakeHand(options.measuring.threads));
   if (!options.no_pocl) {
@@ -178,13 +200,19 @@ Result<void> Run(const Options& options) {
       fmt::print("{}\n", pocl.error().message());
     }
   }
-  const std::vector<Problem> problems = AllProblems(options.measuring.quick);
+  std::vector<Problem> problems = AllProblems(options.measuring.quick);
+  const size_t for_all = problems.size();
+  for (Problem& problem : TensorProblems(options.measuring.quick)) {
+    problems.push_back(std::move(problem));
+  }
   Table table;
   for (const Problem& problem : problems) {
     if (!options.measuring.Wants(problem)) continue;
     fmt::print("{} ({} blocks of {} threads)\n", problem.kernel, problem.grid.x * problem.grid.y,
                problem.block.x * problem.block.y);
-    for (const auto& contender : contenders) {
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      if (problem.source != kKernels && i >= engines.size()) break;
+      const auto& contender = contenders[i];
       auto times = Measure(*contender, problem, options.measuring);
       if (!times.ok()) {
         return InvalidInput(fmt::format("{} on {}: {}", problem.kernel, contender->name(),
@@ -194,7 +222,8 @@ Result<void> Run(const Options& options) {
     }
   }
   if (!options.no_torch) {
-    table.AddTorch(MeasureTorch(processes, problems[0], problems[3], options.measuring.threads));
+    table.AddTorch(MeasureTorch(processes, problems[0], problems[3], problems[for_all],
+                                options.measuring.threads));
   }
   if (options.measuring.quick) return {};  // too small for ratios to mean anything
   fmt::print("\nspeed ratios (above 1: the first is faster)\n");

@@ -1,4 +1,4 @@
-// What ks_engine_bench's contenders share: six problems, and an interface that runs one of them.
+// What ks_engine_bench's contenders share: problems, and an interface that runs one of them.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,10 @@ struct Extent {
   uint32_t y = 1;
 };
 
+// Files of bench/kernels. What stands in the second one only the virtual GPU's engines run.
+inline constexpr const char* kKernels = "engine.cu";
+inline constexpr const char* kTensorKernels = "engine_tensor.cu";
+
 // One kernel with its data. Every kernel takes (a, b, out, m, n).
 struct Problem {
   Which which{};
@@ -42,12 +46,17 @@ struct Problem {
   double tolerance = 0;  // relative to 1 + |expected|
   double bytes = 0;      // bytes that must move, for GB/s
   double flops = 0;      // 0: bandwidth is the figure
+  std::string source = kKernels;
+  bool halves = false;  // the kernel takes its inputs as halves
+  bool adds = false;    // it adds to its output, which must be zero before
 };
 
-// engine.cu by nvcc.
+// `source` by nvcc.
 Result<std::shared_ptr<const ptx::Module>> CompileKernels(ProcessRunner& processes,
-                                                          const FileSystem& files);
+                                                          const FileSystem& files,
+                                                          const std::string& source = kKernels);
 std::vector<Problem> AllProblems(bool quick);
+std::vector<Problem> TensorProblems(bool quick);
 Result<void> CheckOutput(const Problem& problem, const std::vector<float>& out);
 
 class Contender {

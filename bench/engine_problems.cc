@@ -19,11 +19,12 @@ namespace kernelsmith::bench {
 namespace fs = std::filesystem;
 
 Result<std::shared_ptr<const ptx::Module>> CompileKernels(ProcessRunner& processes,
-                                                          const FileSystem& files) {
+                                                          const FileSystem& files,
+                                                          const std::string& name) {
   ToolFinder tools(processes, files, RealSettings().tools, KS_SOURCE_DIR);
   const auto nvcc = tools.Nvcc();
   if (!nvcc) return MissingTool("nvcc not found");
-  const fs::path source = fs::path(KS_SOURCE_DIR) / "bench/kernels/engine.cu";
+  const fs::path source = fs::path(KS_SOURCE_DIR) / "bench/kernels" / name;
   const fs::path text = fs::temp_directory_path() / fmt::format("engine_bench_{}.ptx", getpid());
   KS_TRY(const ProcessResult compiled,
          processes.Run({.argv = {nvcc->path, "-ptx", "-O3", "-arch=compute_90", source.string(),

@@ -1,13 +1,14 @@
-# PyTorch's CPU bandwidth for ks_engine_bench: seconds of an addition of COUNT floats and of the row
-# sums of a ROWS x COLUMNS matrix, the best of several, as one line of JSON.
-#   engine_torch.py COUNT ROWS COLUMNS THREADS
+# PyTorch's CPU speed for ks_engine_bench: seconds of an addition of COUNT floats, of the row sums of a
+# ROWS x COLUMNS matrix and of a product of SIDE x SIDE floats (its BLAS), the best of several, as one
+# line of JSON.
+#   engine_torch.py COUNT ROWS COLUMNS SIDE THREADS
 import json
 import sys
 import time
 
 import torch
 
-count, rows, columns, threads = (int(word) for word in sys.argv[1:])
+count, rows, columns, side, threads = (int(word) for word in sys.argv[1:])
 torch.set_num_threads(threads)
 
 
@@ -30,4 +31,8 @@ matrix = torch.ones(rows, columns)
 sums = torch.empty(rows)
 total = best(lambda: torch.sum(matrix, 1, out=sums))
 assert bool((sums == columns).all())
-print(json.dumps({"vector_add": add, "row_sum": total, "version": torch.__version__}))
+left = torch.full((side, side), 0.5)
+product = torch.empty(side, side)
+gemm = best(lambda: torch.mm(left, left, out=product))
+assert bool((product == side / 4).all())
+print(json.dumps({"vector_add": add, "row_sum": total, "sgemm": gemm, "version": torch.__version__}))

@@ -574,6 +574,16 @@ class Generator {
                      ";");
       return;
     }
+    if (scope.together && OneIn(4)) {
+      if (OneIn(2)) {
+        Emit(unit, Expand(Pick(MatrixPatterns())) + ";");
+        return;
+      }
+      Emit(unit, "and.b32 %a2, %i4, -32;");
+      Emit(unit, "mad.lo.u32 %a2, %a2, 32, %i6;");
+      Emit(unit, Expand(Pick(MatrixAccessPatterns())) + ";");
+      return;
+    }
     const std::string_view pattern = Pick(WarpPatterns());
     if (scope.together && !OneIn(3)) {
       Emit(unit, Expand(pattern) + ";");

@@ -243,4 +243,52 @@ const std::vector<std::string_view>& WarpPatterns() {
   return patterns;
 }
 
+const std::vector<std::string_view>& MatrixPatterns() {
+  static const std::vector<std::string_view> patterns = {
+      "mma.sync.aligned.m16n8k16.row.col.f32.(f16.f16|bf16.bf16).f32 {$F, $F', $F', $F'}, "
+      "{$R, $R, $R, $R}, {$R, $R}, {$F, $F, $F, $F}",
+      "mma.sync.aligned.m16n8k8.row.col.f32.(f16.f16|bf16.bf16).f32 {$F, $F', $F', $F'}, "
+      "{$R, $R}, {$R}, {$F, $F, $F, $F}",
+      "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {$R, $R'}, {$R, $R, $R, $R}, {$R, "
+      "$R}, {$R, $R}",
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {$F, $F', $F', $F'}, {$R, $R, $R, "
+      "$R}, {$R, $R}, {$F, $F, $F, $F}",
+      "mma.sync.aligned.m16n8k32.row.col.f32.(e4m3|e5m2).(e4m3|e5m2).f32 {$F, $F', $F', "
+      "$F'}, {$R, $R, $R, $R}, {$R, $R}, {$F, $F, $F, $F}",
+      "mma.sync.aligned.m16n8k16.row.col.s32.(s8|u8).(s8|u8).s32 {$R, $R', $R', $R'}, {$R, "
+      "$R}, {$R}, {$R, $R, $R, $R}",
+      "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {$F, $F', $F', $F', $F', $F', $F', "
+      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {$R, $R', $R', $R'}, {$R, $R, $R, $R, "
+      "$R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R}",
+      "wmma.mma.sync.aligned.row.col.m32n8k16.f32.f32 {$F, $F', $F', $F', $F', $F', $F', "
+      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "wmma.mma.sync.aligned.row.col.m8n32k16.f32.f32 {$F, $F', $F', $F', $F', $F', $F', "
+      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "movmatrix.sync.aligned.m8n8.trans.b16 $R, $R",
+  };
+  return patterns;
+}
+
+const std::vector<std::string_view>& MatrixAccessPatterns() {
+  static const std::vector<std::string_view> patterns = {
+      "ldmatrix.sync.aligned.m8n8.x1(|.trans).shared.b16 {$R}, [%i7(|+16)]",
+      "ldmatrix.sync.aligned.m8n8.x2(|.trans).shared.b16 {$R, $R'}, [%i7(|+16)]",
+      "ldmatrix.sync.aligned.m8n8.x4(|.trans).shared.b16 {$R, $R', $R', $R'}, [%i7(|+16)]",
+      "stmatrix.sync.aligned.m8n8.x2(|.trans).shared.b16 [%i7(|+16)], {$R, $R}",
+      "stmatrix.sync.aligned.m8n8.x4(|.trans).shared.b16 [%i7(|+16)], {$R, $R, $R, $R}",
+      "wmma.load.(a|b).sync.aligned.(row|col).m16n16k16.shared.f16 {$R, $R', $R', $R', $R', "
+      "$R', $R', $R'}, [%a2], (16|24)",
+      "wmma.load.c.sync.aligned.(row|col).m16n16k16.shared.f32 {$F, $F', $F', $F', $F', $F', "
+      "$F', $F'}, [%a2], 16",
+      "wmma.load.c.sync.aligned.(row|col).m16n16k16.shared.f16 {$R, $R', $R', $R'}, [%a2], "
+      "(16|24)",
+      "wmma.store.d.sync.aligned.(row|col).m16n16k16.shared.f32 [%a2], {$F, $F, $F, $F, $F, "
+      "$F, $F, $F}, 16",
+      "wmma.store.d.sync.aligned.(row|col).m16n16k16.shared.f16 [%a2], {$R, $R, $R, $R}, "
+      "(16|24)",
+  };
+  return patterns;
+}
+
 }  // namespace kernelsmith::fuzz

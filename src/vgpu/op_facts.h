@@ -64,9 +64,9 @@ enum class JitCode : uint8_t {
   kFlow,         // it ends a block of the control flow graph: the generator sees to it
   kHandler,      // never
   kAlways,
-  kNumber,     // f32 and f64 rounded to nearest, plain integers
-  kExact,      // f32, f64, plain integers
-  kFloat,      // f32 and f64 rounded to nearest
+  kNumber,     // floats (single or in pairs) rounded to nearest, plain integers
+  kExact,      // floats, plain integers
+  kFloat,      // floats rounded to nearest
   kF32,        // f32 rounded to nearest
   kF32Approx,  // approximate f32
   kInt,        // plain integers: of 16, 32 or 64 bits, without saturation

@@ -97,6 +97,13 @@ class Runner {
   static bool FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
                        const jit::HandlerCall& call, uint32_t mask);
   static void PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call);
+  static void Multiply(const MatrixInfo* info, void* const* registers);
+  static std::optional<uint64_t> MatrixDelta(jit::BlockContext& block, Warp& w,
+                                             const jit::MatrixAccess& access, uint64_t low,
+                                             uint64_t bytes);
+  static bool MatrixAccess(jit::BlockContext* block, jit::WarpContext* context,
+                           const jit::MatrixAccess* access, const uint64_t* address,
+                           uint32_t stride, void* const* registers);
   static bool ScreenRow(jit::WarpContext* context, void* region, uint64_t address, int64_t stride,
                         uint64_t access, uint32_t mask);
   static bool ScreenLanes(jit::WarpContext* context, void* region, const uint64_t* address,

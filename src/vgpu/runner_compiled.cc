@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "vgpu/cold_call.h"
+#include "vgpu/matrix_kernels.h"
 #include "vgpu/runner.h"
 #include "vgpu/screen.h"
 
@@ -160,7 +161,10 @@ jit::Helpers RunnerHelpers() {
           .access = kernelsmith_cold_call,
           .screen_row = Runner::ScreenRow,
           .screen_lanes = Runner::ScreenLanes,
-          .suspect = Runner::Suspect};
+          .suspect = Runner::Suspect,
+          .matrix = FindMatrixKernels(DetectCpu()),
+          .multiply = Runner::Multiply,
+          .matrix_access = Runner::MatrixAccess};
 }
 
 // Makes the interpreter's warp ready.

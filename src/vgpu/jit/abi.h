@@ -15,6 +15,7 @@
 namespace kernelsmith::vgpu {
 
 struct Warp;
+struct MatrixKernels;
 
 namespace jit {
 
@@ -120,6 +121,13 @@ struct HandlerCall {
   bool find_only = false;  // do not execute the instruction
 };
 
+// ldmatrix, stmatrix, wmma.load or wmma.store.
+struct MatrixAccess {
+  const Instruction* instruction = nullptr;
+  const MatrixInfo* info = nullptr;
+  uint32_t site = 0;
+};
+
 // With the size of an access: it writes.
 inline constexpr uint64_t kWrites = uint64_t{1} << 63;
 inline constexpr uint32_t kSuspectShared = 0;
@@ -142,6 +150,15 @@ struct Helpers {
                        uint64_t access) = nullptr;
   // Something is suspicious: one of kSuspect*.
   void (*suspect)(WarpContext*, uint32_t why) = nullptr;
+
+  // -- matrix instructions, on fragments whose registers are arrays of 32 lanes.
+  const MatrixKernels* matrix = nullptr;  // null: the machine has no vectors for them
+  // A product that the kernels do not have. The registers are those of d, a, b and c.
+  void (*multiply)(const MatrixInfo*, void* const* registers) = nullptr;
+  // Loads or stores a fragment. False: nothing has happened, and the handler must see to it.
+  // `address` has the lanes' addresses (wmma: the first lane's).
+  bool (*matrix_access)(BlockContext*, WarpContext*, const MatrixAccess*, const uint64_t* address,
+                        uint32_t stride, void* const* registers) = nullptr;
 };
 
 // Runs warps [0, count) of the array one after the other from the same entry, as long as each ends
@@ -164,6 +181,8 @@ struct CompiledKernel {
   bool streams = false;  // CompileRequest::streams
   double compile_ms = 0;
   std::shared_ptr<void> keep;  // owns the code
+  std::vector<std::unique_ptr<MatrixAccess>> matrix_accesses;
+  std::vector<std::shared_ptr<const void>> constants;  // what else the code points to
 };
 
 struct CompileRequest {

@@ -106,6 +106,8 @@ class Analysis {
   std::optional<int64_t> ConstantOf(Operand operand) const;
   // The generator has code of its own for it; otherwise it calls the interpreter's handler.
   bool IsNative(const Instruction& in) const;
+  // A 16-bit float, or a pair of them.
+  static bool IsHalf(ptx::Type type);
   // A memory access that the generator has code for.
   bool IsNativeAccess(const Instruction& in) const;
   // The shape of the lanes' addresses.

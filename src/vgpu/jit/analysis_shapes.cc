@@ -24,6 +24,10 @@ bool IsNearest(const Instruction& in) {
   return in.rounding == ptx::Rounding::kNone || in.rounding == ptx::Rounding::kRn;
 }
 
+bool IsPlainHalf(const Instruction& in) {
+  return IsNearest(in) && !in.ftz && !in.sat && !in.satfinite && !in.relu && !in.xorsign;
+}
+
 bool IsPlainInteger(const Instruction& in) {
   const int bits = ptx::BitsOf(in.type);
   return IsInteger(in.type) && (bits == 16 || bits == 32 || bits == 64) && !in.sat && !in.relu;
@@ -79,7 +83,29 @@ bool Analysis::IsNativeAccess(const Instruction& in) const {
   return in.bytes <= 8 && in.register_bytes <= 8 && !in.waits && !in.is_volatile;
 }
 
+bool Analysis::IsHalf(ptx::Type type) {
+  return type == ptx::Type::kF16 || type == ptx::Type::kBf16 || type == ptx::Type::kF16x2 ||
+         type == ptx::Type::kBf16x2;
+}
+
 bool Analysis::IsNative(const Instruction& in) const {
+  if (IsHalf(in.type)) {
+    switch (in.op) {
+      case Op::kAdd:
+      case Op::kSub:
+      case Op::kMul:
+      case Op::kFma:
+      case Op::kMin:
+      case Op::kMax:
+      case Op::kAbs:
+      case Op::kNeg:
+        return IsPlainHalf(in);
+      case Op::kSetp:
+        return IsPlainHalf(in) && ptx::BitsOf(in.type) == 16;
+      default:
+        break;
+    }
+  }
   const int bits = ptx::BitsOf(in.type);
   const bool f32 = in.type == ptx::Type::kF32;
   const bool is_float = f32 || in.type == ptx::Type::kF64;
@@ -146,11 +172,27 @@ bool Analysis::IsNativeByOwnRule(const Instruction& in) const {
       const bool from_f32 = in.source_type == ptx::Type::kF32;
       if (to_integer) return from_f32 && bits == 32;
       if (in.source_type == ptx::Type::kF16 && f32) return in.rounding == ptx::Rounding::kNone;
-      if (from_f32 && in.type == ptx::Type::kF16) return IsNearest(in);
+      if (in.source_type == ptx::Type::kBf16 && f32) {
+        return in.rounding == ptx::Rounding::kNone && !in.ftz;
+      }
+      if (from_f32 && (in.type == ptx::Type::kF16 || in.type == ptx::Type::kBf16)) {
+        return IsNearest(in);
+      }
       if (from_f32 && f64) return in.rounding == ptx::Rounding::kNone;
       if (in.source_type == ptx::Type::kF64 && f32) return IsNearest(in);
       return false;
     }
+    case Op::kCvtPacked:
+      return IsHalf(in.type) && IsPlainHalf(in);
+    case Op::kMma:
+    case Op::kWmmaMma:
+    case Op::kMovmatrix:
+      return true;
+    case Op::kLdmatrix:
+    case Op::kStmatrix:
+    case Op::kWmmaLoad:
+    case Op::kWmmaStore:
+      return in.space != MemorySpace::kLocal && in.address != AddressBase::kFrame;
     default:
       return IsNativeAccess(in);
   }
@@ -169,7 +211,7 @@ Shape Analysis::AddressShape(uint32_t pc, const Instruction& in) const {
 }
 
 Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
-  if (!IsNative(in)) return kVaryingShape;
+  if (!IsNative(in) || IsMatrix(in.op)) return kVaryingShape;
   const Shape a = ShapeOf(pc, in.a);
   const Shape b = ShapeOf(pc, in.b);
   const Shape c = ShapeOf(pc, in.c);

@@ -122,6 +122,7 @@ Value CodeGenerator::LoadWeb(uint32_t web) {
 }
 
 void CodeGenerator::StoreWeb(uint32_t web, const Value& value) {
+  ForgetDecoded(web);
   const Value shaped = Reshape(value, analysis_.webs()[web].shape);
   for (size_t i = 0; i < shaped.part.size(); ++i) {
     builder_.CreateStore(shaped.part[i], storage_[web][i]);
@@ -409,6 +410,7 @@ void CodeGenerator::Run() {
   index_ = builder_.CreatePHI(i32, 2);
   warp->addIncoming(kernel_->getArg(1), start_);
   index_->addIncoming(builder_.getInt32(0), start_);
+  FindFragments();
   for (const Web& web : analysis_.webs()) {
     const int parts = web.shape.affine() ? groups_ : 1;
     Type* element = ElementOf(web.width);
@@ -416,7 +418,9 @@ void CodeGenerator::Run() {
     storage_.emplace_back();
     for (int i = 0; i < parts; ++i) {
       llvm::AllocaInst* slot = Slot(stored);
-      builder_.CreateStore(Constant::getNullValue(stored), slot);
+      if (!fragments_[storage_.size() - 1]) {
+        builder_.CreateStore(Constant::getNullValue(stored), slot);
+      }
       storage_.back().push_back(slot);
     }
   }
@@ -453,6 +457,8 @@ void CodeGenerator::Describe(CompiledKernel& kernel) {
   kernel.entries = std::move(entries_);
   kernel.exits = std::move(exits_);
   kernel.calls = std::move(calls_);
+  kernel.matrix_accesses = std::move(matrix_accesses_);
+  kernel.constants = std::move(constants_);
   kernel.streams = request_.streams;
 }
 
@@ -463,6 +469,7 @@ void CodeGenerator::EmitBlock(uint32_t b) {
     return;
   }
   group_state_.clear();
+  ForgetAllDecoded();
   for (pc_ = block.first; pc_ < block.last; ++pc_) {
     in_ = &function_.code[pc_];
     if (EndsBlock(in_->op)) {

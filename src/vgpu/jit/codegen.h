@@ -20,6 +20,7 @@
 
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit/analysis.h"
+#include "vgpu/matrix_kernels.h"
 
 namespace kernelsmith::vgpu::jit {
 
@@ -217,6 +218,45 @@ class CodeGenerator {
   llvm::Value* Repeat(llvm::Value* mask, unsigned times);
   bool Contiguous(const Value& address) const;
 
+  // ---- codegen_matrix.cc: products of fragments, and fragments in memory
+  // A fragment as the kernels of vgpu/matrix_kernels.h want it.
+  struct Decoded {
+    bool is_a = false;
+    math::MmaType type{};
+    uint32_t doubles = 0;
+    std::vector<uint32_t> webs;  // its registers
+    llvm::AllocaInst* slot = nullptr;
+  };
+  void FindFragments();
+  void EmitMma();
+  void EmitMatrixAccess();
+  void EmitMovmatrix();
+  llvm::Value* Pointer(const void* address);
+  llvm::Value* CallAddress(const void* function, llvm::Type* result,
+                           llvm::ArrayRef<llvm::Value*> arguments);
+  llvm::Value* LanesInMemory(Operand operand, bool any_nan);
+  llvm::Value* ResultInMemory(Operand operand);
+  // An array of pointers in the table that all calls use one after the other, from `first` on.
+  llvm::Value* PointerTable(llvm::ArrayRef<llvm::Value*> pointers, unsigned first);
+  // The web is written.
+  void ForgetDecoded(uint32_t web);
+  void ForgetAllDecoded();
+  bool UsedAgain(const Decoded& decoded) const;
+  llvm::Value* DecodedFragment(const MmaTile& tile, bool is_a, llvm::ArrayRef<Operand> registers);
+  const MmaTile* KeepTile(const MmaTile& tile);
+
+  // ---- codegen_half.cc: f16 and bf16, single and in pairs
+  llvm::Value* HalfArithmetic(llvm::ArrayRef<llvm::Value*> x);
+  // One element of each lane: an instruction without pairs, of the type's 16-bit floats.
+  llvm::Value* OneHalf(llvm::ArrayRef<llvm::Value*> x, bool bf16);
+  llvm::Value* WidenHalf(llvm::Value* bits, bool bf16);
+  // Rounds f32 to nearest even; NaN becomes the one NaN.
+  llvm::Value* NarrowHalf(llvm::Value* x, bool bf16);
+  // The same of f64, rounded once.
+  llvm::Value* NarrowHalfFromDouble(llvm::Value* x, bool bf16);
+  // Converts a pair of f32 to a pair of 16-bit floats.
+  llvm::Value* PackHalves(llvm::ArrayRef<llvm::Value*> x);
+
   // ---- codegen_screen.cc: nothing unless the launch is screened
   // Tells the screen of the access; `site` is its site's number, or ~0; `bits` as above.
   void EmitScreen(const Value& address, uint32_t site, llvm::Value* bits);
@@ -274,6 +314,14 @@ class CodeGenerator {
   uint32_t pc_ = 0;
   const Instruction* in_ = nullptr;
   std::optional<Value> write_guard_;  // of the current instruction, once it has written something
+
+  std::vector<std::unique_ptr<MatrixAccess>> matrix_accesses_;
+  std::vector<std::shared_ptr<const void>> constants_;
+  std::vector<bool> fragments_;             // by web: a register of a fragment, in memory
+  llvm::AllocaInst* pointers_ = nullptr;    // see PointerTable
+  llvm::AllocaInst* addresses_ = nullptr;   // of the lanes of a matrix access
+  std::vector<Decoded> decoded_;            // in the block that is being emitted
+  std::map<uint32_t, std::vector<llvm::AllocaInst*>> spare_decoded_;  // by size
 };
 
 }  // namespace kernelsmith::vgpu::jit

@@ -104,6 +104,16 @@ void CodeGenerator::EmitNative() {
       return EmitVote();
     case Op::kActivemask:
       return Write(in.d, {kUniformShape, {builder_.getInt32(kFullMask)}});
+    case Op::kMma:
+    case Op::kWmmaMma:
+      return EmitMma();
+    case Op::kLdmatrix:
+    case Op::kStmatrix:
+    case Op::kWmmaLoad:
+    case Op::kWmmaStore:
+      return EmitMatrixAccess();
+    case Op::kMovmatrix:
+      return EmitMovmatrix();
     case Op::kParameterAddress: {
       llvm::Value* base = BlockField(offsetof(BlockContext, parameters), builder_.getInt64Ty());
       return Write(
@@ -117,7 +127,8 @@ void CodeGenerator::EmitNative() {
   const bool moves = in.op == Op::kMov || in.op == Op::kSelp;
   // f64 keeps a NaN's payload, so it needs the bits.
   const bool from_f32 =
-      in.op == Op::kCvt && in.source_type == ptx::Type::kF32 && in.type != ptx::Type::kF64;
+      in.op == Op::kCvtPacked ||
+      (in.op == Op::kCvt && in.source_type == ptx::Type::kF32 && in.type != ptx::Type::kF64);
   const uint32_t web =
       in.d.exists() && in.d.base() == OperandBase::kRegister ? analysis_.WriteWeb(pc_, in.d) : ~0u;
   const bool raw = web != ~0u && analysis_.webs()[web].raw;
@@ -171,9 +182,12 @@ llvm::Value* CodeGenerator::Arithmetic(ArrayRef<llvm::Value*> x) {
     }
     case Op::kCvt:
       return Convert(x[0]);
+    case Op::kCvtPacked:
+      return PackHalves(x);
     default:
       break;
   }
+  if (Analysis::IsHalf(in.type)) return HalfArithmetic(x);
   if (in.type == ptx::Type::kF32) return Float32(x);
   if (in.type == ptx::Type::kF64) return Float64(x);
   return Integer(x);
@@ -194,7 +208,13 @@ llvm::Value* CodeGenerator::Convert(llvm::Value* x) {
     llvm::Type* to = to_f32 ? f32 : f64;
     return IsSigned(in.source_type) ? builder_.CreateSIToFP(x, to) : builder_.CreateUIToFP(x, to);
   }
+  if (in.source_type == ptx::Type::kBf16) {
+    llvm::Value* wide = WidenHalf(x, true);
+    llvm::Value* bits = AsInt(wide);
+    return builder_.CreateSelect(IsNan(wide), Const(bits, 0x7fffffff), bits);
+  }
   llvm::Value* f = AsFloat(x);
+  if (in.type == ptx::Type::kBf16) return NarrowHalf(in.ftz ? Flush(f) : f, true);
   if (!IsFloat(in.type)) {
     if (in.ftz) f = Flush(f);
     ID round = Intrinsic::roundeven;
@@ -235,6 +255,11 @@ llvm::Value* CodeGenerator::Compare(llvm::Value* a, llvm::Value* b) {
   using C = ptx::Comparison;
   const C comparison = in_->comparison;
   if (IsFloat(in_->type)) {
+    if (Analysis::IsHalf(in_->type)) {
+      const bool bf16 = in_->type == ptx::Type::kBf16;
+      a = WidenHalf(a, bf16);
+      b = WidenHalf(b, bf16);
+    }
     a = AsFloat(a);
     b = AsFloat(b);
     if (in_->ftz && in_->type == ptx::Type::kF32) {
