@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "vgpu/cold_call.h"
+#include "vgpu/handlers/handlers.h"
 #include "vgpu/matrix_kernels.h"
 #include "vgpu/runner.h"
 #include "vgpu/screen.h"
@@ -159,6 +160,7 @@ __attribute__((visibility("hidden"))) const ColdFunction kernelsmith_cold_functi
 jit::Helpers RunnerHelpers() {
   return {.handle = Runner::Handle,
           .access = kernelsmith_cold_call,
+          .find_atomic = FindAtomicKernel,
           .screen_row = Runner::ScreenRow,
           .screen_lanes = Runner::ScreenLanes,
           .suspect = Runner::Suspect,

@@ -92,30 +92,38 @@ float AddFlushed(float old, float b) {
   return math::Add<math::Mode<math::Round::kRn, true>>(old, b);
 }
 
+bool InShared(const Warp& w, uint64_t host) {
+  return host - reinterpret_cast<uint64_t>(w.block->shared) < w.block->shared_bytes;
+}
+
+// What replaces `old`.
+template <typename T, AtomicOp kOp>
+T Next(T old, T b, T c, bool shared) {
+  if constexpr (kOp == AtomicOp::kAdd && std::is_same_v<T, float>) {
+    if (!shared) return AddFlushed(old, b);
+  }
+  if constexpr (kOp == AtomicOp::kCas) {
+    return old == b ? c : old;
+  } else {
+    return Apply<T, kOp>(old, b);
+  }
+}
+
 // The old value.
 template <typename T, AtomicOp kOp>
 T Update(const Warp& w, uint64_t host, T b, T c) {
   using Word = typename WordOf<T>::type;
   auto* place = reinterpret_cast<Word*>(host);
-  if constexpr (kOp == AtomicOp::kAdd && std::is_same_v<T, float>) {
-    if (host - reinterpret_cast<uint64_t>(w.block->shared) >= w.block->shared_bytes) {
-      Word old = __atomic_load_n(place, __ATOMIC_RELAXED);
-      while (!__atomic_compare_exchange_n(place, &old,
-                                          std::bit_cast<Word>(AddFlushed(std::bit_cast<T>(old), b)),
-                                          false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-      }
-      return std::bit_cast<T>(old);
-    }
-  }
   if constexpr (kOp == AtomicOp::kCas) {
     Word expected = std::bit_cast<Word>(b);
     __atomic_compare_exchange_n(place, &expected, std::bit_cast<Word>(c), false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
     return std::bit_cast<T>(expected);
   } else {
+    const bool shared = InShared(w, host);
     Word old = __atomic_load_n(place, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(
-        place, &old, std::bit_cast<Word>(Apply<T, kOp>(std::bit_cast<T>(old), b)), false,
+        place, &old, std::bit_cast<Word>(Next<T, kOp>(std::bit_cast<T>(old), b, c, shared)), false,
         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
     return std::bit_cast<T>(old);
@@ -168,6 +176,54 @@ void Atom(Warp& w, const Instruction& in, uint32_t mask) {
   }
 }
 
+// The same for compiled code. Lanes beside each other that have the same place (counters, sums) are
+// served by one operation of the host. A block's shared memory belongs to the thread that runs it
+// and its cluster: there no operation of the host need be atomic.
+template <typename T, AtomicOp kOp>
+void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c_lanes,
+               void* old_lanes, uint32_t mask) {
+  using Word = typename WordOf<T>::type;
+  const auto* b = static_cast<const T*>(b_lanes);
+  const auto* c = static_cast<const T*>(c_lanes);
+  auto* olds = static_cast<T*>(old_lanes);
+  const LaneOrder order(w.launch->request.schedule);
+  if (mask == 0) return;
+  const bool shared = InShared(w, host[std::countr_zero(mask)]);
+  uint64_t seen = 0;
+  for (int turn = 0; turn < kWarpSize;) {
+    const int first = order.At(turn);
+    if ((mask >> first & 1) == 0) {
+      ++turn;
+      continue;
+    }
+    auto* place = reinterpret_cast<Word*>(host[first]);
+    Word before = shared ? *place : __atomic_load_n(place, __ATOMIC_RELAXED);
+    int end = turn;
+    while (true) {
+      T value = std::bit_cast<T>(before);
+      for (end = turn; end < kWarpSize; ++end) {
+        const int i = order.At(end);
+        if ((mask >> i & 1) == 0) continue;
+        if (host[i] != host[first]) break;
+        olds[i] = value;
+        value = Next<T, kOp>(value, b[i], c[i], shared);
+      }
+      if (shared) {
+        *place = std::bit_cast<Word>(value);
+        break;
+      }
+      if (__atomic_compare_exchange_n(place, &before, std::bit_cast<Word>(value), false,
+                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        break;
+      }
+    }
+    seen += (static_cast<uint64_t>(before) + static_cast<uint64_t>(first) + host[first]) *
+            0x9e3779b97f4a7c15;
+    turn = end;
+  }
+  w.wait_hash = (w.wait_hash ^ seen) * 0x9e3779b97f4a7c15;
+}
+
 // .v2, .v4, .v8: atomic per element, as PTX says.
 template <typename T, AtomicOp kOp>
 void AtomVector(Warp& w, const Instruction& in, uint32_t mask) {
@@ -197,74 +253,76 @@ void AtomVector(Warp& w, const Instruction& in, uint32_t mask) {
   }
 }
 
+// The three ways to do an operation of one type.
+struct Ways {
+  Handler scalar = nullptr;
+  Handler vector = nullptr;
+  AtomicKernel lanes = nullptr;
+};
+
+template <typename T, AtomicOp kOp>
+constexpr Ways kWays = {Atom<T, kOp>, nullptr, AtomLanes<T, kOp>};
+template <typename T, AtomicOp kOp>
+constexpr Ways kFloatWays = {Atom<T, kOp>, AtomVector<T, kOp>, AtomLanes<T, kOp>};
+
 template <typename T>
-Handler PickInteger(AtomicOp op) {
+Ways PickInteger(AtomicOp op) {
   switch (op) {
     case AtomicOp::kAdd:
-      return Atom<T, AtomicOp::kAdd>;
+      return kWays<T, AtomicOp::kAdd>;
     case AtomicOp::kMin:
-      return Atom<T, AtomicOp::kMin>;
+      return kWays<T, AtomicOp::kMin>;
     case AtomicOp::kMax:
-      return Atom<T, AtomicOp::kMax>;
+      return kWays<T, AtomicOp::kMax>;
     case AtomicOp::kInc:
-      return Atom<T, AtomicOp::kInc>;
+      return kWays<T, AtomicOp::kInc>;
     case AtomicOp::kDec:
-      return Atom<T, AtomicOp::kDec>;
+      return kWays<T, AtomicOp::kDec>;
     case AtomicOp::kAnd:
-      return Atom<T, AtomicOp::kAnd>;
+      return kWays<T, AtomicOp::kAnd>;
     case AtomicOp::kOr:
-      return Atom<T, AtomicOp::kOr>;
+      return kWays<T, AtomicOp::kOr>;
     case AtomicOp::kXor:
-      return Atom<T, AtomicOp::kXor>;
+      return kWays<T, AtomicOp::kXor>;
     case AtomicOp::kExch:
-      return Atom<T, AtomicOp::kExch>;
+      return kWays<T, AtomicOp::kExch>;
     case AtomicOp::kCas:
-      return Atom<T, AtomicOp::kCas>;
+      return kWays<T, AtomicOp::kCas>;
   }
-  return nullptr;
+  return {};
 }
 
 template <typename T>
-Handler PickFloat(AtomicOp op, bool vector) {
+Ways PickFloat(AtomicOp op) {
   switch (op) {
     case AtomicOp::kAdd:
-      return vector ? AtomVector<T, AtomicOp::kAdd> : Atom<T, AtomicOp::kAdd>;
+      return kFloatWays<T, AtomicOp::kAdd>;
     case AtomicOp::kMin:
-      return vector ? AtomVector<T, AtomicOp::kMin> : Atom<T, AtomicOp::kMin>;
+      return kFloatWays<T, AtomicOp::kMin>;
     case AtomicOp::kMax:
-      return vector ? AtomVector<T, AtomicOp::kMax> : Atom<T, AtomicOp::kMax>;
+      return kFloatWays<T, AtomicOp::kMax>;
     case AtomicOp::kExch:
-      return vector ? nullptr : Atom<T, AtomicOp::kExch>;
+      return kWays<T, AtomicOp::kExch>;
     default:
-      return nullptr;
+      return {};
   }
 }
 
-}  // namespace
-
-Handler FindAtomicHandler(const Instruction& in) {
-  const bool vector = in.op == Op::kAtomVector;
-  if (in.op != Op::kAtom && in.op != Op::kRed && !vector) return nullptr;
+Ways FindWays(const Instruction& in) {
   const auto op = static_cast<AtomicOp>(in.variant);
-  if (vector && in.width != 2 && in.width != 4 && in.width != 8) return nullptr;
   switch (in.type) {
     case Type::kF32:
-      return PickFloat<float>(op, vector);
+      return PickFloat<float>(op);
     case Type::kF64:
-      return PickFloat<double>(op, vector);
+      return PickFloat<double>(op);
     case Type::kF16:
-      return PickFloat<math::F16>(op, vector);
+      return PickFloat<math::F16>(op);
     case Type::kBf16:
-      return PickFloat<math::BF16>(op, vector);
+      return PickFloat<math::BF16>(op);
     case Type::kF16x2:
-      return PickFloat<math::F16x2>(op, vector);
+      return PickFloat<math::F16x2>(op);
     case Type::kBf16x2:
-      return PickFloat<math::BF16x2>(op, vector);
-    default:
-      break;
-  }
-  if (vector) return nullptr;
-  switch (in.type) {
+      return PickFloat<math::BF16x2>(op);
     case Type::kB16:
     case Type::kU16:
       return PickInteger<uint16_t>(op);
@@ -279,12 +337,25 @@ Handler FindAtomicHandler(const Instruction& in) {
     case Type::kS64:
       return PickInteger<int64_t>(op);
     case Type::kB128:
-      if (op == AtomicOp::kExch) return Atom<U128, AtomicOp::kExch>;
-      if (op == AtomicOp::kCas) return Atom<U128, AtomicOp::kCas>;
-      return nullptr;
+      if (op == AtomicOp::kExch) return {.scalar = Atom<U128, AtomicOp::kExch>};
+      if (op == AtomicOp::kCas) return {.scalar = Atom<U128, AtomicOp::kCas>};
+      return {};
     default:
-      return nullptr;
+      return {};
   }
+}
+
+}  // namespace
+
+Handler FindAtomicHandler(const Instruction& in) {
+  if (in.op == Op::kAtom || in.op == Op::kRed) return FindWays(in).scalar;
+  if (in.op != Op::kAtomVector) return nullptr;
+  const bool width = in.width == 2 || in.width == 4 || in.width == 8;
+  return width ? FindWays(in).vector : nullptr;
+}
+
+AtomicKernel FindAtomicKernel(const Instruction& in) {
+  return in.op == Op::kAtom || in.op == Op::kRed ? FindWays(in).lanes : nullptr;
 }
 
 }  // namespace kernelsmith::vgpu

@@ -6,6 +6,7 @@
 
 #include "vgpu/cpu.h"
 #include "vgpu/ir.h"
+#include "vgpu/jit/abi.h"
 #include "vgpu/math/types.h"
 
 namespace kernelsmith::vgpu {
@@ -36,6 +37,7 @@ KS_VGPU_HANDLER_FAMILIES
 
 // Compiled once: nothing to gain from vectors.
 Handler FindAtomicHandler(const Instruction& instruction);
+AtomicKernel FindAtomicKernel(const Instruction& instruction);
 Handler FindWarpHandler(const Instruction& instruction);
 Handler FindMatrixHandler(const Instruction& instruction);
 Handler FindMbarrierHandler(const Instruction& instruction);

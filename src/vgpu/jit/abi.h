@@ -17,6 +17,10 @@ namespace kernelsmith::vgpu {
 struct Warp;
 struct MatrixKernels;
 
+// atom or red of the lanes of `mask`: `host` has their addresses, all of one allocation; `b`, `c` and `old` have 32 elements of the instruction's type.
+using AtomicKernel = void (*)(Warp&, const uint64_t* host, const void* b, const void* c, void* old,
+                              uint32_t mask);
+
 namespace jit {
 
 // The allocation that a memory instruction touched last. Each instruction has its own: loops go
@@ -140,6 +144,9 @@ struct Helpers {
   // A memory access that the site does not cover. 0: the launch failed; 1: the site has been
   // filled, try again; 2: it is done.
   uint32_t (*access)(BlockContext*, WarpContext*, const HandlerCall*, uint32_t mask) = nullptr;
+
+  // Null: only the handler does this one.
+  AtomicKernel (*find_atomic)(const Instruction&) = nullptr;
 
   // -- screened launches (vgpu/screen.h). False: the launch is over.
   // `access`: bytes a lane, then how many lanes, then the first of them, 8 bits each; kWrites.

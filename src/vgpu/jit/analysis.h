@@ -110,6 +110,8 @@ class Analysis {
   static bool IsHalf(ptx::Type type);
   // A memory access that the generator has code for.
   bool IsNativeAccess(const Instruction& in) const;
+  // atom and red that compiled code does without the handler.
+  static bool IsNativeAtomic(const Instruction& in);
   // The shape of the lanes' addresses.
   Shape AddressShape(uint32_t pc, const Instruction& in) const;
   // The shape of what the instruction computes, whatever its guard.

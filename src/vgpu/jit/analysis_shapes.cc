@@ -83,6 +83,11 @@ bool Analysis::IsNativeAccess(const Instruction& in) const {
   return in.bytes <= 8 && in.register_bytes <= 8 && !in.waits && !in.is_volatile;
 }
 
+bool Analysis::IsNativeAtomic(const Instruction& in) {
+  if (in.op != Op::kAtom && in.op != Op::kRed) return false;
+  return in.bytes <= 8 && in.space != MemorySpace::kLocal && in.address != AddressBase::kFrame;
+}
+
 bool Analysis::IsHalf(ptx::Type type) {
   return type == ptx::Type::kF16 || type == ptx::Type::kBf16 || type == ptx::Type::kF16x2 ||
          type == ptx::Type::kBf16x2;

@@ -510,7 +510,9 @@ void CodeGenerator::EmitInstruction() {
     builder_.SetInsertPoint(after);
     return;
   }
-  if (analysis_.IsNativeAccess(*in_) && !ScreenedByHandler(*in_)) {
+  const bool access = analysis_.IsNativeAccess(*in_) ||
+                      (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_));
+  if (access && !ScreenedByHandler(*in_)) {
     EmitAccess();
   } else if (analysis_.IsNative(*in_) && !ScreenedByHandler(*in_)) {
     EmitNative();

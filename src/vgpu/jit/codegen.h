@@ -198,6 +198,9 @@ class CodeGenerator {
   // `bits`: the lanes that access; null: all. `site`: its number, or ~0.
   void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits, uint32_t site);
+  void EmitAtomic(const Value& address, llvm::Value* delta, llvm::Value* bits);
+  // The result of an access.
+  void WriteAccessed(Operand operand, Value value, llvm::Value* bits);
   // Before a load of a whole row by all lanes, from this address of the host.
   void ReadAhead(llvm::Value* host);
   // Whole rows, one at each of the host's addresses.
@@ -317,10 +320,10 @@ class CodeGenerator {
 
   std::vector<std::unique_ptr<MatrixAccess>> matrix_accesses_;
   std::vector<std::shared_ptr<const void>> constants_;
-  std::vector<bool> fragments_;             // by web: a register of a fragment, in memory
-  llvm::AllocaInst* pointers_ = nullptr;    // see PointerTable
-  llvm::AllocaInst* addresses_ = nullptr;   // of the lanes of a matrix access
-  std::vector<Decoded> decoded_;            // in the block that is being emitted
+  std::vector<bool> fragments_;            // by web: a register of a fragment, in memory
+  llvm::AllocaInst* pointers_ = nullptr;   // see PointerTable
+  llvm::AllocaInst* addresses_ = nullptr;  // of the lanes of a matrix access
+  std::vector<Decoded> decoded_;           // in the block that is being emitted
   std::map<uint32_t, std::vector<llvm::AllocaInst*>> spare_decoded_;  // by size
 };
 

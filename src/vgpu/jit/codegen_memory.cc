@@ -210,8 +210,8 @@ void CodeGenerator::EmitAccess() {
   HandlerCall call{.begin = in.offset,
                    .bytes = total,
                    .align = total,
-                   .stored = in.op == Op::kStore ? total : 0,
-                   .reads = in.op == Op::kLoad};
+                   .stored = in.op == Op::kLoad ? 0 : total,
+                   .reads = in.op != Op::kStore};
   const int32_t number = access_group_of_[pc_];
   llvm::Value* delta = nullptr;
   uint32_t site = ~0u;
@@ -251,8 +251,10 @@ void CodeGenerator::EmitAccess() {
     EmitScreen(address, site, bits);
     if (in.op == Op::kLoad) {
       EmitLoad(address, delta, bits);
-    } else {
+    } else if (in.op == Op::kStore) {
       EmitStore(address, delta, bits, site);
+    } else {
+      EmitAtomic(address, delta, bits);
     }
     builder_.CreateBr(after);
   } else {
@@ -395,6 +397,43 @@ void CodeGenerator::ReadAhead(llvm::Value* host) {
   builder_.SetInsertPoint(load);
 }
 
+void CodeGenerator::WriteAccessed(Operand operand, Value value, llvm::Value* bits) {
+  const uint32_t web = analysis_.WriteWeb(pc_, operand);
+  // Lanes whose guard does not hold keep what they have; a guard that all share was dealt with.
+  if (bits != nullptr && analysis_.Guarded(*in_) && analysis_.webs()[web].shape.varying()) {
+    value = {kVaryingShape,
+             {builder_.CreateSelect(LanesOf(bits), Expand(value), Expand(LoadWeb(web)))}};
+  }
+  // Groups that were taken apart because a part of the lanes runs.
+  if (value.shape.varying()) {
+    value = FromLanes(value.part[0], analysis_.webs()[web].shape,
+                      bits == nullptr ? builder_.getInt32(kFullMask) : bits, nullptr);
+  }
+  StoreWeb(web, value);
+}
+
+void CodeGenerator::EmitAtomic(const Value& address, llvm::Value* delta, llvm::Value* bits) {
+  const Instruction& in = *in_;
+  llvm::Type* lanes = VectorOf(builder_.getIntNTy(8u * in.bytes));
+  const auto in_memory = [&](Operand operand) {
+    llvm::AllocaInst* slot = Slot(lanes);
+    builder_.CreateStore(builder_.CreateZExtOrTrunc(Expand(Read(operand)), lanes), slot);
+    return slot;
+  };
+  if (addresses_ == nullptr) addresses_ = Slot(VectorOf(builder_.getInt64Ty()));
+  builder_.CreateStore(builder_.CreateAdd(Expand(address), Splat(delta)), addresses_);
+  llvm::AllocaInst* b = in_memory(in.b);
+  llvm::AllocaInst* c = in.c.exists() ? in_memory(in.c) : b;
+  llvm::AllocaInst* old = Slot(lanes);
+  llvm::Value* warp = WarpField(offsetof(WarpContext, warp), builder_.getPtrTy());
+  CallAddress(reinterpret_cast<const void*>(request_.helpers.find_atomic(in)), builder_.getVoidTy(),
+              {warp, addresses_, b, c, old, bits == nullptr ? builder_.getInt32(kFullMask) : bits});
+  if (!in.d.exists()) return;
+  llvm::Type* target = VectorOf(ElementOf(in.d.width()));
+  llvm::Value* result = builder_.CreateZExtOrTrunc(builder_.CreateLoad(lanes, old), target);
+  WriteAccessed(in.d, {kVaryingShape, {result}}, bits);
+}
+
 void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits) {
   const Instruction& in = *in_;
   llvm::Type* memory = builder_.getIntNTy(8u * in.bytes);
@@ -412,17 +451,7 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Val
     const Operand operand = in.list_count > 0 ? function_.list[in.list_first + e] : in.d;
     if (!operand.exists()) return;
     for (llvm::Value*& part : value.part) part = extend(part);
-    const uint32_t web = analysis_.WriteWeb(pc_, operand);
-    // Lanes whose guard does not hold keep what they have; a guard that all share was dealt with.
-    if (bits != nullptr && analysis_.Guarded(in) && analysis_.webs()[web].shape.varying()) {
-      value = {kVaryingShape, {builder_.CreateSelect(mask, Expand(value), Expand(LoadWeb(web)))}};
-    }
-    // Groups that were taken apart because a part of the lanes runs.
-    if (value.shape.varying()) {
-      value = FromLanes(value.part[0], analysis_.webs()[web].shape,
-                        bits == nullptr ? builder_.getInt32(kFullMask) : bits, nullptr);
-    }
-    StoreWeb(web, value);
+    WriteAccessed(operand, value, bits);
   };
   if (address.shape.group_uniform()) {
     for (unsigned e = 0; e < width; ++e) {
