@@ -153,6 +153,17 @@ class Table {
   }
   void AddTorch(std::map<std::string, double> seconds) { seconds_["torch"] = std::move(seconds); }
 
+  // How much longer blocks of half a warp take than as many threads in whole warps.
+  void PrintSmallBlocks(const std::string& contender) const {
+    const auto own = seconds_.find(contender);
+    if (own == seconds_.end() || !own->second.contains("blocks_of_16") ||
+        !own->second.contains("blocks_of_32")) {
+      return;
+    }
+    fmt::print("{}: half warps take {:.2f} of the time of whole ones\n", contender,
+               own->second.at("blocks_of_16") / own->second.at("blocks_of_32"));
+  }
+
   // How many times as fast `fast` is as `slow`, kernel by kernel.
   void PrintRatio(const std::string& fast, const std::string& slow) const {
     const auto f = seconds_.find(fast);
@@ -232,6 +243,7 @@ Result<void> Run(const Options& options) {
     table.PrintRatio(engine, "hand");
     table.PrintRatio(engine, "torch");
     if (engine != "interpreter") table.PrintRatio(engine, "interpreter");
+    table.PrintSmallBlocks(engine);
   }
   table.PrintRatio("hand", "PoCL");
   return {};

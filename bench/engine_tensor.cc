@@ -1,4 +1,6 @@
 // The problems of engine_tensor.cu.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "engine_bench.h"
@@ -93,6 +95,36 @@ Problem Histogram(bool quick) {
   return p;
 }
 
+Problem HistogramShared(bool quick) {
+  Problem p = Histogram(quick);
+  p.kernel = "histogram_shared";
+  p.n = static_cast<int32_t>(p.outputs);
+  p.grid.x /= 8;
+  return p;
+}
+
+// As many threads in blocks of this size. Those of 32 have a whole warp each.
+Problem SmallBlocks(bool quick, uint32_t threads) {
+  const size_t count = quick ? 1 << 10 : 1 << 18;
+  constexpr int kSteps = 32;
+  Problem p{.kernel = fmt::format("blocks_of_{}", threads), .m = kSteps};
+  p.block = {threads, 1};
+  p.grid = {static_cast<uint32_t>(count) / threads, 1};
+  p.a = Exact(count, 1009);
+  p.b = Exact(count, 2003);
+  p.outputs = count;
+  p.expected.assign(p.b.begin(), p.b.end());
+  for (int step = 0; step < kSteps; ++step) {
+    const std::vector<double> before = p.expected;
+    for (size_t i = 0; i < count; ++i) {
+      p.expected[i] = before[i] * double{p.a[i]} * 0.5 + before[i ^ 1] * 0.25;
+    }
+  }
+  p.tolerance = 1e-5;
+  p.flops = 4.0 * kSteps * static_cast<double>(count);
+  return p;
+}
+
 Problem SplitK(bool quick) {
   const size_t n = quick ? 64 : 512;
   constexpr size_t kParts = 8;
@@ -119,8 +151,9 @@ Problem SplitK(bool quick) {
 }  // namespace
 
 std::vector<Problem> TensorProblems(bool quick) {
-  std::vector<Problem> problems = {MatmulTensor(quick), FlashAttention(quick), Histogram(quick),
-                                   SplitK(quick)};
+  std::vector<Problem> problems = {
+      MatmulTensor(quick), FlashAttention(quick),  Histogram(quick),      HistogramShared(quick),
+      SplitK(quick),       SmallBlocks(quick, 16), SmallBlocks(quick, 32)};
   for (Problem& problem : problems) problem.source = kTensorKernels;
   return problems;
 }

@@ -216,3 +216,39 @@ extern "C" __global__ void matmul_split_k(const float* a, const float* b, float*
   for (int k = first; k < first + length; ++k) sum += a[row * n + k] * b[k * n + column];
   atomicAdd(&out[row * n + column], sum);
 }
+
+// The same with the bins of a block in its shared memory first; at most 1024 bins.
+extern "C" __global__ void histogram_shared(const float* a, const float* b, float* out, int count,
+                                            int bins) {
+  __shared__ float own[1024];
+  for (int i = threadIdx.x; i < bins; i += blockDim.x) own[i] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    atomicAdd(&own[(int)b[i]], a[i]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < bins; i += blockDim.x) atomicAdd(&out[i], own[i]);
+}
+
+// Some arithmetic and shared memory for each thread, in blocks of any size: `steps` rounds.
+__device__ void Polynomial(const float* a, const float* b, float* out, int steps) {
+  __shared__ float beside[32];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const float x = a[i];
+  float y = b[i];
+  for (int k = 0; k < steps; ++k) {
+    beside[threadIdx.x] = y;
+    __syncthreads();
+    y = y * x * 0.5f + beside[threadIdx.x ^ 1] * 0.25f;
+    __syncthreads();
+  }
+  out[i] = y;
+}
+extern "C" __global__ void blocks_of_16(const float* a, const float* b, float* out, int steps,
+                                        int) {
+  Polynomial(a, b, out, steps);
+}
+extern "C" __global__ void blocks_of_32(const float* a, const float* b, float* out, int steps,
+                                        int) {
+  Polynomial(a, b, out, steps);
+}

@@ -255,7 +255,6 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
 // Why compiled code can't run the launch; null: it can, if it can be compiled.
 const char* WhyInterpreted(const LaunchState& launch) {
   if (launch.request.schedule != 0) return "it runs in an order of its own";
-  if (launch.request.block.Count() < kWarpSize) return "its blocks have no whole warp";
   if (NeedsInterpreter(launch)) return "it has instructions about clusters or tensors";
   return nullptr;
 }

@@ -16,9 +16,9 @@ namespace {
 
 constexpr size_t kSaveAlignment = 64;
 
-void Activate(Warp& w) {
+void Activate(Warp& w, uint32_t lanes) {
   w.frame = w.lane_frame[0];
-  w.active = kFullMask;
+  w.active = lanes;
   w.base[static_cast<size_t>(OperandBase::kRegister)] = w.frame->registers;
   w.base[static_cast<size_t>(OperandBase::kConstant)] =
       const_cast<std::byte*>(w.frame->function->ConstantData());
@@ -93,9 +93,10 @@ void Expand(const jit::SavedValue& value, const std::byte* save, uint32_t mask,
   }
 }
 
-// The other way. False: the lanes do not have the form.
+// The other way. False: the lanes, those of `mask`, do not have the form.
 template <typename T>
-bool Compress(const jit::SavedValue& value, const std::byte* registers, std::byte* save) {
+bool Compress(const jit::SavedValue& value, uint32_t mask, const std::byte* registers,
+              std::byte* save) {
   T lanes[kWarpSize];
   std::memcpy(lanes, registers + value.place, sizeof lanes);
   if (value.form == jit::SavedValue::Form::kLanes) {
@@ -106,7 +107,8 @@ bool Compress(const jit::SavedValue& value, const std::byte* registers, std::byt
   const uint32_t each = kWarpSize / groups;
   for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
     const T base = lanes[lane / each * each];
-    if (lanes[lane] != static_cast<T>(base + static_cast<uint64_t>(value.stride) * (lane % each))) {
+    if ((mask >> lane & 1) != 0 &&
+        lanes[lane] != static_cast<T>(base + static_cast<uint64_t>(value.stride) * (lane % each))) {
       return false;
     }
   }
@@ -117,16 +119,17 @@ bool Compress(const jit::SavedValue& value, const std::byte* registers, std::byt
   return true;
 }
 
-bool Compress(const jit::SavedValue& value, const std::byte* registers, std::byte* save) {
+bool Compress(const jit::SavedValue& value, uint32_t mask, const std::byte* registers,
+              std::byte* save) {
   switch (value.width) {
     case LaneWidth::k1:
-      return Compress<uint8_t>(value, registers, save);
+      return Compress<uint8_t>(value, mask, registers, save);
     case LaneWidth::k2:
-      return Compress<uint16_t>(value, registers, save);
+      return Compress<uint16_t>(value, mask, registers, save);
     case LaneWidth::k4:
-      return Compress<uint32_t>(value, registers, save);
+      return Compress<uint32_t>(value, mask, registers, save);
     case LaneWidth::k8:
-      return Compress<uint64_t>(value, registers, save);
+      return Compress<uint64_t>(value, mask, registers, save);
     case LaneWidth::k16:
       return false;
     case LaneWidth::kPredicate: {
@@ -138,14 +141,14 @@ bool Compress(const jit::SavedValue& value, const std::byte* registers, std::byt
       }
       const uint64_t bit = word & 1;
       std::memcpy(save + value.slot, &bit, sizeof bit);
-      return word == 0 || word == kFullMask;
+      return (word & mask) == 0 || (word & mask) == mask;
     }
   }
   return false;
 }
 
 uint32_t MaskAt(const jit::WarpContext& context, uint32_t slot) {
-  if (slot == jit::Exit::Lanes::kAll) return kFullMask;
+  if (slot == jit::Exit::Lanes::kAll) return context.lanes;
   uint32_t mask;
   std::memcpy(&mask, context.save + slot, sizeof mask);
   return mask;
@@ -176,7 +179,7 @@ void Runner::Prepare(jit::WarpContext& context) {
     StartWarp(*w.block, w.index);
     context.registers = w.lane_frame[0]->registers;
   }
-  Activate(w);
+  Activate(w, context.lanes);
 }
 
 void Runner::PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call) {
@@ -375,6 +378,8 @@ void Runner::MakeCompiled(Block& block) {
     warp.warp->index = i;
     warp.save = save + i * each;
     warp.warp_index = i;
+    const uint32_t lanes = std::min<uint32_t>(kWarpSize, block.threads - i * kWarpSize);
+    warp.lanes = lanes == kWarpSize ? kFullMask : (1u << lanes) - 1;
     warp.runner = this;
   }
 }
@@ -407,18 +412,9 @@ void Runner::MakeWarpsReady(Block& block) {
   block.warps_ready = true;
   for (uint32_t i = 0; i < block.warps.size(); ++i) {
     Warp& w = block.warps[i];
-    CompiledWarp& warp = block.compiled->warps[i];
-    const uint32_t lanes = std::min<uint32_t>(kWarpSize, block.threads - i * kWarpSize);
-    w.live = lanes == kWarpSize ? kFullMask : (1u << lanes) - 1;
+    w.live = block.compiled->warps[i].lanes;
     w.blocked = w.deferred = w.at_barrier = w.forced = 0;
     w.stopped = false;
-    if (lanes != kWarpSize) {
-      // Compiled code is for whole warps.
-      StartWarp(block, i);
-      w.frame = w.lane_frame[std::countr_zero(w.live)];
-      warp.registers = w.frame->registers;
-      warp.state = CompiledWarp::State::kInterpreted;
-    }
   }
 }
 
@@ -436,7 +432,7 @@ void Runner::ForgetShared(const jit::BlockContext& block) {
 bool Runner::Enter(CompiledWarp& compiled, uint32_t b) {
   return std::all_of(compiled_->entries[b].begin(), compiled_->entries[b].end(),
                      [&](const jit::SavedValue& value) {
-                       return Compress(value, compiled.registers, compiled.save);
+                       return Compress(value, compiled.lanes, compiled.registers, compiled.save);
                      });
 }
 
@@ -479,10 +475,6 @@ std::optional<Runner::BlockOutcome> Runner::RunTogether(Block& block) {
   const size_t count = block.warps.size();
   block.fresh = false;
   ForgetShared(compiled.context);
-  if (block.threads % kWarpSize != 0) {
-    MakeWarpsReady(block);
-    return std::nullopt;
-  }
   uint32_t entry = jit::kStart;
   bool together = true;
   // All warps to the end or to the next barrier, again and again.
@@ -549,7 +541,7 @@ void Runner::Arrive(Warp& w, CompiledWarp& compiled) {
   w.pc = compiled.exit_pc;
   w.lane_pc.fill(w.pc + 1);
   compiled.state = CompiledWarp::State::kArrived;
-  ArriveAtBarrier(w, w.instruction(), kFullMask);
+  ArriveAtBarrier(w, w.instruction(), compiled.lanes);
 }
 
 WarpOutcome Runner::RunMixed(Warp& w) {

@@ -20,6 +20,8 @@ using ptx::Type;
 
 using U128 = unsigned __int128;
 
+constexpr uint64_t kMixer = 0x9e3779b97f4a7c15;
+
 template <typename T>
 struct WordOf {
   using type = T;
@@ -171,14 +173,13 @@ void Atom(Warp& w, const Instruction& in, uint32_t mask) {
     if (d != nullptr) d[i] = old;
     uint64_t bits = 0;
     std::memcpy(&bits, &old, sizeof(T) < 8 ? sizeof(T) : 8);
-    w.wait_hash =
-        (w.wait_hash ^ (bits + static_cast<uint64_t>(i) + host.at[i])) * 0x9e3779b97f4a7c15;
+    w.wait_hash = (w.wait_hash ^ (bits + static_cast<uint64_t>(i) + host.at[i])) * kMixer;
   }
 }
 
-// The same for compiled code. Lanes beside each other that have the same place (counters, sums) are
-// served by one operation of the host. A block's shared memory belongs to the thread that runs it
-// and its cluster: there no operation of the host need be atomic.
+// The same for compiled code, which runs in no other order. Lanes beside each other that have the
+// same place (counters, sums) are served by one operation of the host. A block's shared memory
+// belongs to the thread that runs it: there no operation of the host need be atomic.
 template <typename T, AtomicOp kOp>
 void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c_lanes,
                void* old_lanes, uint32_t mask) {
@@ -186,42 +187,42 @@ void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c
   const auto* b = static_cast<const T*>(b_lanes);
   const auto* c = static_cast<const T*>(c_lanes);
   auto* olds = static_cast<T*>(old_lanes);
-  const LaneOrder order(w.launch->request.schedule);
   if (mask == 0) return;
-  const bool shared = InShared(w, host[std::countr_zero(mask)]);
   uint64_t seen = 0;
-  for (int turn = 0; turn < kWarpSize;) {
-    const int first = order.At(turn);
-    if ((mask >> first & 1) == 0) {
-      ++turn;
-      continue;
+  const auto see = [&](Word value, int lane) {
+    seen += (static_cast<uint64_t>(value) + static_cast<uint64_t>(lane) + host[lane]) * kMixer;
+  };
+  uint32_t rest = mask;
+  if (InShared(w, host[std::countr_zero(mask)])) {
+    for (; rest != 0; rest &= rest - 1) {
+      const int i = std::countr_zero(rest);
+      auto* place = reinterpret_cast<Word*>(host[i]);
+      const Word before = *place;
+      olds[i] = std::bit_cast<T>(before);
+      *place = std::bit_cast<Word>(Next<T, kOp>(olds[i], b[i], c[i], true));
+      see(before, i);
     }
+  }
+  while (rest != 0) {
+    const int first = std::countr_zero(rest);
     auto* place = reinterpret_cast<Word*>(host[first]);
-    Word before = shared ? *place : __atomic_load_n(place, __ATOMIC_RELAXED);
-    int end = turn;
-    while (true) {
-      T value = std::bit_cast<T>(before);
-      for (end = turn; end < kWarpSize; ++end) {
-        const int i = order.At(end);
-        if ((mask >> i & 1) == 0) continue;
+    Word before = __atomic_load_n(place, __ATOMIC_RELAXED);
+    uint32_t others = 0;
+    T value;
+    do {
+      value = std::bit_cast<T>(before);
+      for (others = rest; others != 0; others &= others - 1) {
+        const int i = std::countr_zero(others);
         if (host[i] != host[first]) break;
         olds[i] = value;
-        value = Next<T, kOp>(value, b[i], c[i], shared);
+        value = Next<T, kOp>(value, b[i], c[i], false);
       }
-      if (shared) {
-        *place = std::bit_cast<Word>(value);
-        break;
-      }
-      if (__atomic_compare_exchange_n(place, &before, std::bit_cast<Word>(value), false,
-                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-        break;
-      }
-    }
-    seen += (static_cast<uint64_t>(before) + static_cast<uint64_t>(first) + host[first]) *
-            0x9e3779b97f4a7c15;
-    turn = end;
+    } while (!__atomic_compare_exchange_n(place, &before, std::bit_cast<Word>(value), false,
+                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    see(before, first);
+    rest = others;
   }
-  w.wait_hash = (w.wait_hash ^ seen) * 0x9e3779b97f4a7c15;
+  w.wait_hash = (w.wait_hash ^ seen) * kMixer;
 }
 
 // .v2, .v4, .v8: atomic per element, as PTX says.

@@ -17,7 +17,8 @@ namespace kernelsmith::vgpu {
 struct Warp;
 struct MatrixKernels;
 
-// atom or red of the lanes of `mask`: `host` has their addresses, all of one allocation; `b`, `c` and `old` have 32 elements of the instruction's type.
+// atom or red of the lanes of `mask`: `host` has their addresses, all of one allocation; `b`, `c`
+// and `old` have 32 elements of the instruction's type.
 using AtomicKernel = void (*)(Warp&, const uint64_t* host, const void* b, const void* c, void* old,
                               uint32_t mask);
 
@@ -74,6 +75,7 @@ struct WarpContext {
   std::byte* registers = nullptr;  // the entry's frame in the interpreter's form; null until needed
   std::byte* save = nullptr;       // the values of webs, in slots
   uint32_t warp_index = 0;
+  uint32_t lanes = ~0u;  // those that there are: the last warp of a block may have fewer than 32
   uint32_t exit_pc = 0;  // kBarrier: which one
   uint32_t exit = 0;     // kLeave, kGiveWay: CompiledKernel::exits
   Outcome outcome = Outcome::kDone;

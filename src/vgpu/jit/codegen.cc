@@ -35,7 +35,8 @@ CodeGenerator::CodeGenerator(const CompileRequest& request, const Analysis& anal
       context_(module.getContext()),
       builder_(context_),
       groups_(analysis.groups()),
-      group_lanes_(static_cast<unsigned>(analysis.group_lanes())) {}
+      group_lanes_(static_cast<unsigned>(analysis.group_lanes())),
+      whole_warps_(request.block.Count() % kLanes == 0) {}
 
 Type* CodeGenerator::ElementOf(LaneWidth width) {
   if (width == LaneWidth::kPredicate) return builder_.getInt1Ty();
@@ -485,6 +486,11 @@ void CodeGenerator::EmitBlock(uint32_t b) {
 void CodeGenerator::EmitInstruction() {
   write_guard_.reset();
   const bool guarded = analysis_.Guarded(*in_);
+  const bool access = analysis_.IsNativeAccess(*in_) ||
+                      (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_));
+  const bool together = FactsOf(in_->op).partners != Partners::k_;
+  const bool by_handler = ScreenedByHandler(*in_) || (together && !whole_warps_) ||
+                          !(access || analysis_.IsNative(*in_));
   if (in_->control && parted_ != nullptr) {
     // Lanes that come together: DetourOf keeps these out of detours, but for calls that end them.
     builder_.CreateBr(LeaveBlock());
@@ -493,28 +499,27 @@ void CodeGenerator::EmitInstruction() {
   }
   if (in_->control && guarded) {
     // Lanes that come together: all or none, or the interpreter sorts it out.
-    llvm::Value* bits = MaskBits(Guard(*in_));
+    llvm::Value* running = RunningBits();
+    llvm::Value* bits = builder_.CreateAnd(MaskBits(Guard(*in_)), running);
     BasicBlock* some = NewBlock("some");
     BasicBlock* all = NewBlock("all");
     BasicBlock* after = NewBlock("after");
     builder_.CreateCondBr(builder_.CreateICmpEQ(bits, builder_.getInt32(0)), after, some);
     builder_.SetInsertPoint(some);
-    Cold(builder_.CreateICmpNE(bits, builder_.getInt32(kFullMask)), LeaveBlock(), all);
+    Cold(builder_.CreateICmpNE(bits, running), LeaveBlock(), all);
     builder_.SetInsertPoint(all);
-    if (analysis_.IsNative(*in_) && !ScreenedByHandler(*in_)) {
-      EmitNative();
+    if (by_handler) {
+      EmitHandler(running);
     } else {
-      EmitHandler(builder_.getInt32(kFullMask));
+      EmitNative();
     }
     builder_.CreateBr(after);
     builder_.SetInsertPoint(after);
     return;
   }
-  const bool access = analysis_.IsNativeAccess(*in_) ||
-                      (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_));
-  if (access && !ScreenedByHandler(*in_)) {
+  if (access && !by_handler) {
     EmitAccess();
-  } else if (analysis_.IsNative(*in_) && !ScreenedByHandler(*in_)) {
+  } else if (!by_handler) {
     EmitNative();
   } else if (!guarded) {
     EmitHandler(RunningBits());

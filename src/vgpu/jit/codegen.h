@@ -152,6 +152,7 @@ class CodeGenerator {
   void Arrive(llvm::Value* bits);
   // The lanes that run, as bits.
   llvm::Value* RunningBits();
+  bool AllRun() const { return parted_ == nullptr && whole_warps_; }
   // A value of this shape from its lanes, of which only those of `bits` count; `fits`: they have
   // that shape.
   Value FromLanes(llvm::Value* lanes, Shape shape, llvm::Value* bits, llvm::Value** fits);
@@ -279,6 +280,9 @@ class CodeGenerator {
   llvm::IRBuilder<> builder_;
   int groups_;
   unsigned group_lanes_;
+  // All warps of a block have 32 lanes. Otherwise every warp runs with the mask that a part of the
+  // lanes needs, and the handlers do what lanes do together.
+  bool whole_warps_;
 
   llvm::Function* kernel_ = nullptr;
   llvm::Value* block_context_ = nullptr;

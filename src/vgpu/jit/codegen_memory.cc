@@ -192,7 +192,7 @@ void CodeGenerator::EmitAccess() {
   BasicBlock* after = NewBlock("accessed");
   BasicBlock* slow = NewBlock("slow");
   // The lanes that access; null: all.
-  llvm::Value* bits = parted_ == nullptr ? nullptr : RunningBits();
+  llvm::Value* bits = AllRun() ? nullptr : RunningBits();
   if (analysis_.Guarded(in)) {
     const Value guard = Guard(in);
     BasicBlock* some = NewBlock("some");

@@ -39,8 +39,14 @@ llvm::AllocaInst* CodeGenerator::Slot(llvm::Type* type) {
 }
 
 llvm::Value* CodeGenerator::RunningBits() {
-  if (parted_ == nullptr) return builder_.getInt32(kFullMask);
-  return builder_.CreateLoad(builder_.getInt32Ty(), parted_->lanes);
+  llvm::Type* i32 = builder_.getInt32Ty();
+  if (AllRun()) return builder_.getInt32(kFullMask);
+  if (parted_ == nullptr) {
+    const uint64_t threads = request_.block.Count();
+    if (threads < kLanes) return builder_.getInt32((1u << threads) - 1);
+    return WarpField(offsetof(WarpContext, lanes), i32);
+  }
+  return builder_.CreateLoad(i32, parted_->lanes);
 }
 
 BasicBlock* CodeGenerator::Go(uint32_t block) {
@@ -88,8 +94,8 @@ void CodeGenerator::EmitPart(const Value& guard, uint32_t target, uint32_t after
   llvm::Value* zero = builder_.getInt32(0);
   llvm::Value* running = RunningBits();
   llvm::Value* take = MaskBits(guard);
+  if (!AllRun()) take = builder_.CreateAnd(take, running);
   if (parted_ != nullptr) {
-    take = builder_.CreateAnd(take, running);
     llvm::Value* stay = builder_.CreateAnd(running, builder_.CreateNot(take));
     if (target == parted_->join->block || after == parted_->join->block) {
       // A part has arrived; the rest goes on.

@@ -168,7 +168,7 @@ void CodeGenerator::EmitIndexScreen() {
   const Instruction& in = *in_;
   if (!request_.screen_index || !in.index || in.d.bytes() != 4 || !MayWrapIndex(in.op)) return;
   const bool with_c = in.op == Op::kMadLo;
-  llvm::Value* mask = parted_ == nullptr ? nullptr : RunningBits();
+  llvm::Value* mask = AllRun() ? nullptr : RunningBits();
   if (analysis_.Guarded(in)) {
     llvm::Value* guard = MaskBits(Guard(in));
     mask = mask == nullptr ? guard : builder_.CreateAnd(mask, guard);
