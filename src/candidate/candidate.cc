@@ -122,6 +122,12 @@ Result<std::string> Candidate::VisibleMath() {
   return *visible_math_;
 }
 
+const counters::PtxasAnswer& Candidate::Assembled() {
+  const std::lock_guard lock(mutex_);
+  if (!assembled_) assembled_ = form_->Assemble(*compiled_);
+  return *assembled_;
+}
+
 Result<std::shared_ptr<const TracedCall>> Candidate::Trace(const CandidateCall& call) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<const TracedCall>& known = traced_[call.Identity()];

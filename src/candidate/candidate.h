@@ -55,6 +55,8 @@ class CandidateForm {
   virtual Result<CompiledCandidate> Compile() = 0;
   // The device code with math functions as calls (CandidateCompiler::CompileVisibleMath).
   virtual Result<std::string> CompileVisibleMath(const CompiledCandidate& compiled) = 0;
+  // The device code by NVIDIA's assembler; nothing for forms that have none.
+  virtual counters::PtxasAnswer Assemble(const CompiledCandidate& /*compiled*/) { return {}; }
   virtual Result<TraceOutcome> Trace(const CompiledCandidate& compiled,
                                      const CandidateCall& call) = 0;
 };
@@ -86,6 +88,8 @@ class Candidate {
   // After either without problems.
   const CompiledCandidate& compiled() const { return *compiled_; }
   Result<std::string> VisibleMath();
+  // What the assembler says, when it was first asked.
+  const counters::PtxasAnswer& Assembled();
 
   // The plan of a call, traced when a call of this identity is first asked for. An error means that
   // tracing was not possible at all.
@@ -99,6 +103,7 @@ class Candidate {
   std::optional<CompiledCandidate> compiled_;
   std::optional<Error> compile_error_;
   std::optional<Result<std::string>> visible_math_;
+  std::optional<counters::PtxasAnswer> assembled_;
   std::map<std::string, std::shared_ptr<const TracedCall>> traced_;  // by CandidateCall::Identity
 };
 

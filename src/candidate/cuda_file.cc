@@ -18,6 +18,10 @@ class CudaFile final : public CandidateForm {
     return tools_.compiler.CompileVisibleMath(compiled, tools_.compile);
   }
 
+  counters::PtxasAnswer Assemble(const CompiledCandidate& compiled) override {
+    return tools_.compiler.Assemble(compiled);
+  }
+
   Result<TraceOutcome> Trace(const CompiledCandidate& compiled,
                              const CandidateCall& call) override {
     TraceOptions options = tools_.trace;

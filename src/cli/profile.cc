@@ -78,7 +78,7 @@ Result<ExitCode> ProfileProgram(Session& session, const Options& options, const 
   KS_TRY(ProgramReport report, ReadReport(text));
   std::map<std::string, PtxasKernel> known;
   for (const std::string& module : report.modules) {
-    known.merge(counters::RunPtxas(module, session.tools, session.processes));
+    known.merge(counters::RunPtxas(module, session.tools, session.processes).kernels);
     std::error_code ignored;
     std::filesystem::remove(module, ignored);
   }

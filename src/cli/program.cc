@@ -59,7 +59,7 @@ Result<fs::path> FindProgram(const Session& session, const std::string& name) {
 
 Status CheckProgram(const cudart::ProgramFile& program, const std::string& name) {
   if (program.script) return {};
-  if (program.has_static_runtime()) {
+  if (program.has_static_runtime() && program.has_kernels) {
     return Unsupported(
         fmt::format("{} was built with -cudart static (nvcc's default); rebuild it "
                     "with -cudart shared",
@@ -101,6 +101,12 @@ Result<PreparedProgram> PrepareProgram(Session& session, const std::string& name
   KS_TRY(const fs::path folder, FindLibraryFolder(session));
   PreparedProgram prepared{program.string(), VariablesOf(session.settings.engine)};
   prepared.environment["LD_LIBRARY_PATH"] = Prepend(folder.string(), session.settings.library_path);
+  if (file.has_static_runtime()) {
+    // Perhaps it never calls CUDA. If it does, the runtime inside of it looks for NVIDIA's driver
+    // and finds a library that ends the program and says why.
+    prepared.environment["LD_LIBRARY_PATH"] =
+        Prepend((folder / "static").string(), session.settings.library_path);
+  }
   if (file.has_rpath) {
     prepared.environment["LD_PRELOAD"] =
         Prepend((folder / kLibraryName).string(), session.settings.preload);

@@ -448,6 +448,10 @@ Result<RealComparison> CandidateCompiler::CompareWithRealHeaders(const CompiledC
   return RealComparison{.differences = KernelDifferences(candidate.ptx, ptx)};
 }
 
+counters::PtxasAnswer CandidateCompiler::Assemble(const CompiledCandidate& candidate) {
+  return counters::RunPtxas(candidate.ptx_path, tools_, processes_);
+}
+
 Result<bool> CandidateCompiler::WallsStand() {
   CompileOptions options{.nvcc_only = true};
   const ScratchFolder scratch(options, FindCache(folders_, options));

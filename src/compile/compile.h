@@ -16,6 +16,7 @@
 
 #include "compile/host_library_scan.h"
 #include "compile/own_headers.h"
+#include "counters/ptxas.h"
 #include "support/file_system.h"
 #include "support/result.h"
 #include "support/settings.h"
@@ -94,6 +95,9 @@ class CandidateCompiler {
   // algebra. The virtual GPU runs it. Cached too.
   Result<std::string> CompileVisibleMath(const CompiledCandidate& candidate,
                                          const CompileOptions& options);
+
+  // What NVIDIA's assembler makes of the device code.
+  counters::PtxasAnswer Assemble(const CompiledCandidate& candidate);
 
   // Builds the device code once more with PyTorch's headers, which takes a minute and a half: for
   // winners alone.

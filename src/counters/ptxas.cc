@@ -68,8 +68,23 @@ std::map<std::string, PtxasKernel> ParsePtxas(std::string_view text) {
   return kernels;
 }
 
-std::map<std::string, PtxasKernel> RunPtxas(const std::filesystem::path& ptx, ToolFinder& tools,
-                                            ProcessRunner& processes) {
+std::string RefusalOf(std::string_view text) {
+  // ptxas error   : Entry function 'k' uses too much shared data (0x14000 bytes, 0xc000 max)
+  // ptxas file.ptx, line 12; error   : Arguments mismatch for instruction 'mov'
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    const size_t colon = line.find(" : ");
+    if (!line.starts_with("ptxas") || colon == std::string::npos ||
+        line.substr(0, colon).find("error") == std::string::npos) {
+      continue;
+    }
+    return line.substr(colon + 3);
+  }
+  return "";
+}
+
+PtxasAnswer RunPtxas(const std::filesystem::path& ptx, ToolFinder& tools,
+                     ProcessRunner& processes) {
   const std::optional<Tool> ptxas = tools.Ptxas();
   const std::string target = TargetOf(ptx);
   if (!ptxas || target.empty()) return {};
@@ -81,8 +96,9 @@ std::map<std::string, PtxasKernel> RunPtxas(const std::filesystem::path& ptx, To
   // The PTX is the candidate's.
   Confine(request, {.readable = {ptx}, .scratch = {}});
   const Result<ProcessResult> result = processes.Run(request);
-  if (!result.ok() || result->exit_code != 0) return {};
-  return ParsePtxas(result->err + result->out);
+  if (!result.ok()) return {};
+  if (result->exit_code != 0) return {.refusal = RefusalOf(result->err + result->out)};
+  return {.kernels = ParsePtxas(result->err + result->out)};
 }
 
 }  // namespace kernelsmith::counters

@@ -4,6 +4,7 @@
 
 #include "cudart/api.h"
 #include "cudart/device_properties.h"
+#include "cudart/recorder.h"
 
 using namespace kernelsmith::cudart;
 
@@ -67,7 +68,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   return Call(Sees::kDevice, [&](Runtime& runtime) {
     if (prop == nullptr) return cudaErrorInvalidValue;
     if (!IsDevice(device)) return cudaErrorInvalidDevice;
-    *prop = PropertiesOf(runtime.model());
+    *prop = PropertiesOf(runtime.model(),
+                         runtime.recorder() == nullptr ? 0 : runtime.recorder()->Identity());
     return cudaSuccess;
   });
 }

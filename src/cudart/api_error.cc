@@ -3,6 +3,7 @@
 
 #include "cudart/api.h"
 #include "cudart/checking.h"
+#include "cudart/recorder.h"
 #include "cudart/unsupported.h"
 
 using namespace kernelsmith::cudart;
@@ -37,7 +38,10 @@ const ErrorText& Lookup(cudaError_t error) {
 
 namespace kernelsmith::cudart {
 
-int SetNotSupported(int error) { return SetLast(static_cast<cudaError_t>(error)); }
+int SetNotSupported(const char* function, int error) {
+  if (Recorder* recorder = Runtime::Get().recorder()) recorder->OnUnsupported(function);
+  return SetLast(static_cast<cudaError_t>(error));
+}
 
 }  // namespace kernelsmith::cudart
 

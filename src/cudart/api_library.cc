@@ -9,6 +9,7 @@
 
 #include "cudart/api.h"
 #include "cudart/launch.h"
+#include "cudart/recorder.h"
 #include "vgpu/tensor_map.h"
 
 using namespace kernelsmith::cudart;
@@ -204,6 +205,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
     *function = reinterpret_cast<void*>(&EncodeTiled);
     if (status != nullptr) *status = cudaDriverEntryPointSuccess;
     return cudaSuccess;
+  }
+  if (Recorder* recorder = Runtime::Get().recorder()) {
+    recorder->OnUnsupported("the driver's " + std::string(symbol));
   }
   if (status == nullptr) return SetLast(cudaErrorSymbolNotFound);
   *status = cudaDriverEntryPointSymbolNotFound;

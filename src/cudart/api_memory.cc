@@ -5,6 +5,7 @@
 #include "cudart/api.h"
 #include "cudart/checking.h"
 #include "cudart/graph.h"
+#include "cudart/recorder.h"
 
 using namespace kernelsmith::cudart;
 using kernelsmith::vgpu::Allocation;
@@ -165,7 +166,9 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return Call(Sees::kFault, [&](Runtime& runtime) {
     if (free_bytes == nullptr || total_bytes == nullptr) return cudaErrorInvalidValue;
     *total_bytes = runtime.memory().capacity();
-    *free_bytes = *total_bytes - std::min(*total_bytes, runtime.memory().used_bytes());
+    uint64_t used = runtime.memory().used_bytes();
+    if (runtime.recorder() != nullptr) used += runtime.recorder()->MemoryOfOthers();
+    *free_bytes = *total_bytes - std::min(*total_bytes, used);
     return cudaSuccess;
   });
 }

@@ -4,10 +4,15 @@
 
 #include "cudart/api.h"
 #include "cudart/graph.h"
+#include "cudart/recorder.h"
 
 using namespace kernelsmith::cudart;
 
 namespace {
+
+bool StillRuns(Runtime& runtime) {
+  return runtime.recorder() != nullptr && runtime.recorder()->StillRuns();
+}
 
 cudaError_t CreateStream(cudaStream_t* handle, unsigned int flags, int priority) {
   return Call(Sees::kFault, [&](Runtime& runtime) {
@@ -64,7 +69,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
       stream->capture->invalidated = true;
       return cudaErrorStreamCaptureUnsupported;
     }
-    if (!runtime.IsStreamDone(stream)) return cudaErrorNotReady;
+    if (!runtime.IsStreamDone(stream) || StillRuns(runtime)) return cudaErrorNotReady;
     return runtime.RevealFault();
   });
 }
@@ -219,7 +224,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   return CallOnEvent(Sees::kKnown, handle, [](Runtime& runtime, const auto& event) {
     const std::shared_ptr<EventRecord> record = runtime.LastRecord(event);
     if (record != nullptr && record->capture != nullptr) return cudaErrorCapturedEvent;
-    if (!runtime.IsRecordDone(record)) return cudaErrorNotReady;
+    if (!runtime.IsRecordDone(record) || StillRuns(runtime)) return cudaErrorNotReady;
     return runtime.RevealFault();
   });
 }
@@ -247,6 +252,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     if (!runtime.IsRecordDone(from) || !runtime.IsRecordDone(to)) return cudaErrorNotReady;
     // The time that passed on this machine: it says nothing about a real GPU.
     *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    if (runtime.recorder() != nullptr && from != to) {
+      const float recorded = runtime.recorder()->ElapsedMilliseconds();
+      if (recorded >= 0) *milliseconds = recorded;
+    }
     return cudaSuccess;
   });
 }

@@ -14,7 +14,7 @@ constexpr int kNotSupported = 801;  // cudaErrorNotSupported
 
 int Refuse(const char* name) {
   kernelsmith::cudart::Say(fmt::format("{} is not supported", name));
-  return kernelsmith::cudart::SetNotSupported(kNotSupported);
+  return kernelsmith::cudart::SetNotSupported(name, kNotSupported);
 }
 
 }  // namespace

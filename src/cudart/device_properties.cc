@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "support/rng.h"
+
 namespace kernelsmith::cudart {
 namespace {
 
@@ -27,15 +29,16 @@ int Int(int64_t value) { return static_cast<int>(value); }
 
 }  // namespace
 
-cudaDeviceProp PropertiesOf(const GpuModel& model) {
+cudaDeviceProp PropertiesOf(const GpuModel& model, uint64_t identity) {
   cudaDeviceProp p;
   std::memset(&p, 0, sizeof(p));
   const size_t length = std::min(model.name.size(), sizeof(p.name) - 1);
   std::memcpy(p.name, model.name.data(), length);
-  // An identifier that is ours alone, and the same in every run.
-  std::memcpy(p.uuid.bytes, "kernelsmith\0", 12);
-  p.uuid.bytes[12] = static_cast<char>(model.major);
-  p.uuid.bytes[13] = static_cast<char>(model.minor);
+  Rng rng(identity ^ static_cast<uint64_t>(model.major * 10 + model.minor));
+  for (size_t at = 0; at < sizeof p.uuid.bytes; at += sizeof(uint64_t)) {
+    const uint64_t word = rng.Next();
+    std::memcpy(p.uuid.bytes + at, &word, sizeof word);
+  }
   p.totalGlobalMem = static_cast<size_t>(model.global_memory_bytes);
   p.sharedMemPerBlock = GpuModel::kSharedPerBlock;
   p.regsPerBlock = GpuModel::kRegistersPerBlock;

@@ -9,7 +9,8 @@
 
 namespace kernelsmith::cudart {
 
-cudaDeviceProp PropertiesOf(const GpuModel& model);
+// `identity` tells GPUs of the same model apart.
+cudaDeviceProp PropertiesOf(const GpuModel& model, uint64_t identity = 0);
 // Nothing for a number that is no attribute.
 std::optional<int> AttributeOf(const GpuModel& model, cudaDeviceAttr attribute);
 

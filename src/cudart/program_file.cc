@@ -2,8 +2,12 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+
+#include "cudart/fat_binary.h"
+#include "ptx/ptx.h"
 
 namespace kernelsmith::cudart {
 namespace {
@@ -21,6 +25,13 @@ class Reader {
     return value;
   }
 
+  // As much of it as there is.
+  Bytes Range(uint64_t offset, uint64_t size) const {
+    if (offset >= bytes_.size()) return {};
+    const std::string_view part = bytes_.substr(offset, size);
+    return std::as_bytes(std::span(part.data(), part.size()));
+  }
+
   // The text at `offset`, up to its zero byte.
   std::string_view Text(uint64_t offset) const {
     if (offset >= bytes_.size()) return {};
@@ -32,9 +43,79 @@ class Reader {
   std::string_view bytes_;
 };
 
+// Calls `visit` with each section of an ELF file and its name.
+template <typename Visit>
+void ForEachSection(const Reader& reader, const Elf64_Ehdr& header, const Visit& visit) {
+  const auto at = [&](uint64_t i) {
+    return reader.At<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr));
+  };
+  const auto names = at(header.e_shstrndx);
+  for (uint64_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = at(i);
+    if (!section) break;
+    visit(*section, names ? reader.Text(names->sh_offset + section->sh_name) : std::string_view());
+  }
+}
+
+// Whether machine code of a GPU has functions: each has a section of its own.
+bool HasFunctions(std::string_view machine_code) {
+  const Reader reader(machine_code);
+  const auto header = reader.At<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return true;
+  bool found = false;
+  ForEachSection(reader, *header, [&](const Elf64_Shdr&, std::string_view name) {
+    found |= name.starts_with(".text.");
+  });
+  return found;
+}
+
+bool HasKernels(const FatBinaryEntry& entry) {
+  if (entry.kind == FatBinaryEntry::Kind::kOther) return true;
+  if (entry.kind == FatBinaryEntry::Kind::kSass) {
+    // What nvcc writes for files without kernels is so short that it is never compressed.
+    return entry.compression != Compression::kNone ||
+           HasFunctions(
+               {reinterpret_cast<const char*>(entry.payload.data()), entry.payload.size()});
+  }
+  const Result<std::string> text = EntryText(entry);
+  if (!text.ok()) return true;
+  const Result<ptx::Module> module = ptx::Parse(*text, "program");
+  return !module.ok() || std::any_of(module->functions.begin(), module->functions.end(),
+                                     [](const ptx::Function& f) { return f.is_entry; });
+}
+
+// Whether one of the fat binaries of a section has a kernel, or something that can't be read.
+bool HasKernels(Bytes section) {
+  constexpr size_t kHeader = 16;  // fat_binary.h
+  while (section.size() >= kHeader) {
+    uint32_t magic = 0;
+    uint16_t header_bytes = 0;
+    uint64_t bytes = 0;
+    std::memcpy(&magic, section.data(), sizeof magic);
+    std::memcpy(&header_bytes, section.data() + 6, sizeof header_bytes);
+    std::memcpy(&bytes, section.data() + 8, sizeof bytes);
+    if (magic == 0) {  // padding
+      section = section.subspan(sizeof(uint64_t));
+      continue;
+    }
+    const Result<FatBinary> binary = ParseFatBinary(section);
+    if (!binary.ok() || bytes > section.size() || header_bytes < kHeader ||
+        header_bytes > section.size() - bytes) {
+      return true;
+    }
+    for (const FatBinaryEntry& entry : binary->entries) {
+      if (HasKernels(entry)) return true;
+    }
+    section = section.subspan(header_bytes + bytes);
+  }
+  return false;
+}
+
 void InspectSection(const Reader& reader, const Elf64_Ehdr& header, const Elf64_Shdr& section,
                     std::string_view name, ProgramFile* program) {
   if (name == ".nv_fatbin" || name == ".nvFatBinSegment") program->has_device_code = true;
+  if (name == ".nv_fatbin")
+    program->has_kernels |= HasKernels(reader.Range(section.sh_offset, section.sh_size));
   if (section.sh_type != SHT_DYNAMIC && section.sh_type != SHT_DYNSYM) return;
   const auto strings =
       reader.At<Elf64_Shdr>(header.e_shoff + uint64_t{section.sh_link} * sizeof(Elf64_Shdr));
@@ -80,15 +161,9 @@ Result<ProgramFile> InspectProgram(std::string_view contents, const std::string&
   if (header->e_type != ET_EXEC && header->e_type != ET_DYN) {
     return InvalidInput(EscapeForTerminal(path) + " is an object file, not a program; link it");
   }
-  const auto names =
-      reader.At<Elf64_Shdr>(header->e_shoff + uint64_t{header->e_shstrndx} * sizeof(Elf64_Shdr));
-  for (uint64_t i = 0; i < header->e_shnum; ++i) {
-    const auto section = reader.At<Elf64_Shdr>(header->e_shoff + i * sizeof(Elf64_Shdr));
-    if (!section) break;
-    const std::string_view name =
-        names ? reader.Text(names->sh_offset + section->sh_name) : std::string_view();
-    InspectSection(reader, *header, *section, name, &program);
-  }
+  ForEachSection(reader, *header, [&](const Elf64_Shdr& section, std::string_view name) {
+    InspectSection(reader, *header, section, name, &program);
+  });
   return program;
 }
 

@@ -345,7 +345,7 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
 }
 
 bool Runtime::IsStreamDone(const std::shared_ptr<Stream>& stream) {
-  if (recorder_ != nullptr) recorder_->OnSynchronise();
+  if (recorder_ != nullptr) recorder_->OnQuery();
   const std::lock_guard lock(mutex_);
   for (const TaskPtr& task : TasksBefore(*stream)) {
     if (!executor_.IsDone(task)) return false;
@@ -486,7 +486,7 @@ cudaError_t Runtime::WaitEvent(const std::shared_ptr<Stream>& stream,
 }
 
 bool Runtime::IsRecordDone(const std::shared_ptr<EventRecord>& record) {
-  if (recorder_ != nullptr) recorder_->OnSynchronise();
+  if (recorder_ != nullptr) recorder_->OnQuery();
   if (record == nullptr) return true;
   if (!executor_.IsDone(record->task)) return false;
   NoteWait({record->task});
@@ -580,6 +580,7 @@ cudaError_t Runtime::Free(void* pointer) {
     const auto found = allocations_.find(address);
     if (found == allocations_.end()) {
       if (checking_ != nullptr) checking_->list().OnBadFree(address, checking_->CallPlace());
+      if (recorder_ != nullptr) recorder_->OnBadFree(address);
       return cudaErrorInvalidValue;
     }
     if (found->second == kGraphMemoryFlag) return cudaSuccess;

@@ -2,7 +2,7 @@
 
 namespace kernelsmith::cudart {
 
-// Makes it the thread's last error and returns it.
-int SetNotSupported(int error);
+// The function is not supported: this error becomes the thread's last one and is returned.
+int SetNotSupported(const char* function, int error);
 
 }  // namespace kernelsmith::cudart

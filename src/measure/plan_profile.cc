@@ -108,7 +108,7 @@ Result<PlanProfile> ProfilePlan(const MeasuredPlan& plan, ObservableDevice& devi
     KS_TRY(counted, Count(plan, device, options, /*run_others=*/true));
   }
   const std::map<std::string, counters::PtxasKernel> known =
-      counters::RunPtxas(plan.candidate->compiled().ptx_path, tools, processes);
+      counters::RunPtxas(plan.candidate->compiled().ptx_path, tools, processes).kernels;
   PlanProfile profile{.registers_from_ptxas = !known.empty()};
   if (counted.outcome.failure) {
     profile.failure = counted.outcome.failure->message;

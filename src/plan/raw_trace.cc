@@ -177,6 +177,8 @@ FindingKind HostKind(const std::string& word) {
     case FindingKind::kWrongResult:
     case FindingKind::kForged:
     case FindingKind::kExit:
+    case FindingKind::kUseAfterFree:
+    case FindingKind::kDoubleFree:
       return kind;
     default:
       return FindingKind::kUnsupported;

@@ -18,6 +18,8 @@ void NotePlan(Verification& verification, const Plan& plan, StageResult& stage);
 Result<StageResult> CheckersStage(Verification& verification);
 // stage_numbers.cc: the task's own inputs and structured ones, at quick and hidden shapes.
 Result<StageResult> NumbersStage(Verification& verification);
+// stage_assemble.cc: does NVIDIA's assembler take it, and have blocks registers enough?
+Result<StageResult> AssembleStage(Verification& verification);
 // stage_earlier_calls.cc: does anything of an earlier call show in a later one?
 Result<StageResult> EarlierCallsStage(Verification& verification);
 // stage_algebra.cc: the same as real algebra, apart from rounding?

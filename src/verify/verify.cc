@@ -24,6 +24,7 @@ constexpr Stage kStages[] = {
     {"plan", PlanStage},
     {"checkers", CheckersStage},
     {"numbers", NumbersStage},
+    {"assemble", AssembleStage},
     {"earlier_calls", EarlierCallsStage},
     {"algebra", AlgebraStage},
     {"dependence", DependenceStage},

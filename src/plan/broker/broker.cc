@@ -8,6 +8,7 @@
 #include "cudart/launch.h"
 #include "plan/argument.h"
 #include "plan/library.h"
+#include "support/demangle.h"
 
 namespace kernelsmith::broker {
 namespace {
@@ -77,7 +78,10 @@ bool SameCode(std::string_view a, std::string_view b) { return a == b || Bare(a)
 }  // namespace
 
 Broker::Broker(int reply, std::string ptx, PlanLimits limits)
-    : ptx_(std::move(ptx)), limits_(limits), recorder_(reply, [this] { Module(); }) {}
+    : ptx_(std::move(ptx)),
+      limits_(limits),
+      recorder_(reply, [this] { Module(); }),
+      parameter_use_(ptx_) {}
 
 Broker::~Broker() {
   if (module_ != nullptr) Runtime::Get().registry().Remove(module_);
@@ -199,15 +203,36 @@ Broker::Next Broker::OnAllocate(const protocol::AllocateMessage& message) {
 
 Broker::Next Broker::OnFree(const protocol::FreeMessage& message) {
   const std::optional<vgpu::Allocation> found = Runtime::Get().memory().Find(message.address);
-  if (!found || found->address != message.address || !freed_.insert(message.address).second) {
+  if (freed_.contains(message.address)) {
+    return Problem(FindingKind::kDoubleFree, "the host code frees memory twice");
+  }
+  if (!found || found->address != message.address) {
     return Forged("memory is freed that is not there");
   }
   if (found->kind == vgpu::AllocationKind::kGlobal ||
       found->kind == vgpu::AllocationKind::kConstant) {
     return Problem(FindingKind::kUnsupported, "the host code unloads its device code");
   }
+  if (recorder_.IsInput(message.address)) {
+    return Problem(FindingKind::kUseAfterFree,
+                   "the host code frees an argument, which belongs to its caller");
+  }
+  freed_[message.address] = found->end();
   recorder_.Free(message.address);
   return Next::kGoOn;
+}
+
+bool Broker::IsFreed(uint64_t address) const {
+  const auto after = freed_.upper_bound(address);
+  return after != freed_.begin() && address < std::prev(after)->second;
+}
+
+Broker::Next Broker::UsedAfterFree(const std::string& what, const protocol::Place& place) {
+  return Problem(FindingKind::kUseAfterFree,
+                 what +
+                     " memory that was freed before (by cudaFree, or with the last tensor that "
+                     "had it); another tensor may have it by now",
+                 place.site);
 }
 
 cudart::DeviceModule* Broker::Module() {
@@ -261,6 +286,13 @@ Broker::Next Broker::OnLaunch(const protocol::LaunchMessage& message) {
     return Forged("a launch with arguments of another size");
   }
   std::vector<std::byte> bytes = message.parameters;
+  for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if (IsFreed(word) && parameter_use_.Reads(message.kernel, at)) {
+      return UsedAfterFree("the kernel " + Demangle(message.kernel) + " is given", message.place);
+    }
+  }
   std::vector<void*> arguments;
   for (const vgpu::ParameterInfo& parameter : info->parameters) {
     arguments.push_back(bytes.data() + parameter.offset);
@@ -295,6 +327,9 @@ Broker::Next Broker::OnCopy(const protocol::CopyMessage& message) {
                 message.from_slice)) {
     return Forged("a copy of more than there can be");
   }
+  if (IsFreed(message.to) || IsFreed(message.from)) {
+    return UsedAfterFree("a copy uses", message.place);
+  }
   recorder_.Copy(message);
   return Next::kGoOn;
 }
@@ -305,6 +340,7 @@ Broker::Next Broker::OnFill(const protocol::FillMessage& message) {
       Overflows(message.width, message.height, message.depth, message.pitch, message.slice)) {
     return Forged("a fill of more than there can be");
   }
+  if (IsFreed(message.to)) return UsedAfterFree("a fill writes", message.place);
   recorder_.Fill(message);
   return Next::kGoOn;
 }
@@ -312,6 +348,7 @@ Broker::Next Broker::OnFill(const protocol::FillMessage& message) {
 Broker::Next Broker::OnUpload(const protocol::UploadMessage& message) {
   uploaded_ += message.bytes.size();
   if (uploaded_ > limits_.upload_bytes) return Forged("too many bytes from the host");
+  if (IsFreed(message.to)) return UsedAfterFree("a copy writes", message.place);
   recorder_.Upload(message);
   return Next::kGoOn;
 }
@@ -372,6 +409,7 @@ Broker::Next Broker::OnLibrary(const protocol::LibraryMessage& message) {
                   .address = tensor.address};
       const std::optional<uint64_t> bytes = ExtentBytes(place.tensor);
       if (!bytes) return Forged("an operator on what is no tensor");
+      if (IsFreed(tensor.address)) return UsedAfterFree(message.op + " uses", message.place);
       place.bytes = *bytes;
       (inputs ? from : to).push_back(std::move(place));
     }
@@ -442,6 +480,10 @@ bool Broker::Conclude(bool direct) {
   for (const protocol::Tensor& tensor : returned_.tensors) {
     if (!IsTensor(tensor)) {
       Forged("a result that is no tensor");
+      return false;
+    }
+    if (IsFreed(tensor.address)) {
+      UsedAfterFree("the result lies in", {});
       return false;
     }
   }

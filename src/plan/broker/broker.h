@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "plan/broker/recorder.h"
+#include "plan/parameter_use.h"
 #include "plan/plan.h"
 #include "plan/protocol.h"
 
@@ -65,6 +66,9 @@ class Broker {
   cudart::DeviceModule* Module();
   cudart::Kernel* FindKernel(const std::string& name);
   bool IsTensor(const protocol::Tensor& tensor) const;
+  // Addresses are never given twice, so one of memory that was freed is a use of it.
+  bool IsFreed(uint64_t address) const;
+  Next UsedAfterFree(const std::string& what, const protocol::Place& place);
   protocol::DataMessage Answer(std::vector<std::byte> bytes);
 
   std::string ptx_;
@@ -78,7 +82,8 @@ class Broker {
   uint64_t registered_ = 0;
   uint64_t allocations_ = 0;
   std::set<uint32_t> events_;
-  std::set<uint64_t> freed_;
+  std::map<uint64_t, uint64_t> freed_;  // where memory began that was freed, and where it ended
+  ParameterUse parameter_use_;
   std::string* answer_ = nullptr;
   protocol::ReturnedMessage returned_;
 };

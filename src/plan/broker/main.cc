@@ -108,7 +108,7 @@ class Session {
     broker_.emplace(reply_, std::move(ptx), PlanLimits{});
     arguments_.AddTo(broker_->recorder());
 
-    json told = {{"gpu", settings.runtime.gpu}};
+    json told = {{"gpu", settings.runtime.gpu}, {"disguise", request_.value("disguise", false)}};
     for (const char* key :
          {"library", "function", "style", "arguments", "results", "hints", "memory", "without"}) {
       told[key] = request_[key];

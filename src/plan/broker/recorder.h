@@ -26,6 +26,8 @@ class TraceRecorder {
   // The buffer of an argument, before the candidate is called.
   void AddInput(uint64_t address, const std::string& name, uint32_t argument);
 
+  bool IsInput(uint64_t address) const { return inputs_.contains(address); }
+
   void Launch(const protocol::Place& place, cudart::KernelWork work);
   void Copy(const protocol::CopyMessage& message);
   void Fill(const protocol::FillMessage& message);

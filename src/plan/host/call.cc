@@ -169,7 +169,9 @@ CandidateFunction::CandidateFunction(const json& request, std::vector<Value>& ar
 protocol::ReturnedMessage CandidateFunction::Call(Value* result) const {
   cudart::TakeFailedLaunch();
   *result = call_();
-  const cudaError_t error = cudaGetLastError();
+  cudaError_t error = cudaGetLastError();
+  // The answer to a question is no error, though the runtime keeps it as one.
+  if (error == cudaErrorNotReady) error = cudaSuccess;
   const cudaError_t failed = cudart::TakeFailedLaunch();
   protocol::ReturnedMessage message = ResultOf(*result);
   if (error != cudaSuccess) {

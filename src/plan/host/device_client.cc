@@ -56,9 +56,42 @@ void DeviceClient::SetLibraryRange(uint64_t begin, uint64_t end) {
   library_end_ = end;
 }
 
-void DeviceClient::Start() {
+void DeviceClient::Start(bool busy) {
+  busy_ = busy;
   Runtime::Get().memory().SetListener(
       [this](const vgpu::Allocation& allocation) { OnAllocation(allocation); });
+}
+
+void DeviceClient::OnUnsupported(const std::string& function) {
+  // The trace ends here: nothing that depends on the answer is the program that a user runs.
+  Channel::Get().Send(Kind::kThrew, protocol::ThrewMessage{.unsupported = true,
+                                                           .text = function + " is not supported",
+                                                           .site = Site()});
+}
+
+void DeviceClient::OnBadFree(uint64_t address) {
+  // Anything else fails in the same way on a GPU, and the program sees the error.
+  if (!Runtime::Get().memory().InReservedRange(address)) return;
+  Channel::Get().Send(
+      Kind::kThrew,
+      protocol::ThrewMessage{.text = "cudaFree of device memory that is not the host code's: an "
+                                     "argument's, a tensor's, or freed before",
+                             .site = Site()});
+}
+
+bool DeviceClient::StillRuns() {
+  if (answers_until_done_ == 0) return false;
+  --answers_until_done_;
+  return true;
+}
+
+float DeviceClient::ElapsedMilliseconds() {
+  return 0.001F * static_cast<float>(1 + RandomSeed() % 100'000);
+}
+
+uint64_t DeviceClient::MemoryOfOthers() const {
+  constexpr uint64_t kPage = uint64_t{2} << 20;
+  return (256 + identity_ % 2048) * kPage;
 }
 
 void DeviceClient::OnAllocation(const vgpu::Allocation& allocation) {
@@ -117,6 +150,11 @@ void DeviceClient::UploadHostMemory(const protocol::Place& place) {
 }
 
 void DeviceClient::OnSynchronise() {
+  answers_until_done_ = 0;
+  ExchangeHostMemory();
+}
+
+void DeviceClient::ExchangeHostMemory() {
   Runtime& runtime = Runtime::Get();
   std::erase_if(host_memory_, [&](const auto& known) {
     return runtime.memory().HostAlias(known.first, known.second.size()) == nullptr;
@@ -161,6 +199,8 @@ void DeviceClient::OnAttribute(const cudart::Kernel& kernel) {
 }
 
 cudaError_t DeviceClient::OnWork(const cudart::Work& work, uint64_t stream) {
+  constexpr int kAnswers = 3;
+  answers_until_done_ = busy_ ? kAnswers : 0;
   Channel& channel = Channel::Get();
   if (const auto* kernel = std::get_if<cudart::KernelWork>(&work)) {
     const protocol::Place place = PlaceOf(stream, kLaunchFrames);

@@ -12,6 +12,7 @@
 #include "cudart/recorder.h"
 #include "cudart/runtime.h"
 #include "plan/protocol.h"
+#include "support/rng.h"
 
 namespace kernelsmith::host {
 
@@ -22,14 +23,23 @@ class DeviceClient : public cudart::Recorder {
 
   // Where the candidate's library lies: call sites are told relative to its start.
   void SetLibraryRange(uint64_t begin, uint64_t end);
-  // From now on allocations are told to the broker.
-  void Start();
+  // From now on allocations are told to the broker. `busy`: the GPU never is done at once. One of
+  // the two children has such a GPU, and each has another one of the same model, so that what host
+  // code makes of the answers is seen.
+  void Start(bool busy);
 
   cudaError_t OnWork(const cudart::Work& work, uint64_t stream) override;
   cudaError_t OnFree(uint64_t address) override;
   void OnSynchronise() override;
+  void OnQuery() override { ExchangeHostMemory(); }
   void OnModule(const std::string& ptx) override;
   void OnAttribute(const cudart::Kernel& kernel) override;
+  void OnBadFree(uint64_t address) override;
+  void OnUnsupported(const std::string& function) override;
+  bool StillRuns() override;
+  float ElapsedMilliseconds() override;
+  uint64_t MemoryOfOthers() const override;
+  uint64_t Identity() const override { return identity_; }
   bool prepares_kernels() const override { return false; }
 
   // `count` elements of `bytes` each from `address` on become `value`.
@@ -51,10 +61,15 @@ class DeviceClient : public cudart::Recorder {
   void OnAllocation(const vgpu::Allocation& allocation);
   cudaError_t SendCopy(const cudart::CopyWork& work, uint64_t stream);
   void SendGraph(const cudart::GraphProgram& program, uint64_t stream);
+  // Makes what the device wrote to memory that the host can see visible to it.
+  void ExchangeHostMemory();
   // Memory that the host writes without a call: what changed since we last looked is an upload.
   void UploadHostMemory(const protocol::Place& place);
   bool IsDeviceMemory(const void* pointer) const;
 
+  uint64_t identity_ = RandomSeed();
+  bool busy_ = false;
+  int answers_until_done_ = 0;
   uint64_t library_begin_ = 0;
   uint64_t library_end_ = 0;
   std::map<uint64_t, std::vector<std::byte>> host_memory_;  // last known contents, by address

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -123,8 +124,10 @@ int Run() {
   if (!request.is_object() || !SetUpMirror(*hello, start, request)) return 4;
   std::vector<light::Value> arguments;
   if (!MakeArguments(request["arguments"], &arguments)) return 2;
-  DeviceClient::Get().Start();
+  DeviceClient::Get().Start(request["disguise"].get<bool>());
 
+  // As Python has it. The library's conversions of wide characters would tell.
+  std::setlocale(LC_CTYPE, "C.UTF-8");
   // The first call loads what unwinding needs; behind the walls it could not.
   void* frame = nullptr;
   ::backtrace(&frame, 1);
