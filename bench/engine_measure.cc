@@ -16,7 +16,8 @@ vgpu::LaunchRequest LaunchOf(const Problem& problem, vgpu::LoadedModule& module,
           .entry = problem.kernel,
           .grid = {problem.grid.x, problem.grid.y, 1},
           .block = {problem.block.x, problem.block.y, 1},
-          .parameters = std::as_bytes(std::span(&arguments, 1))};
+          .parameters = std::as_bytes(std::span(&arguments, 1)),
+          .alone = true};
 }
 
 void Measuring::AddTo(CLI::App& app) {

@@ -30,6 +30,20 @@ TEST(Ptxas, RegistersAndSpillsOfEachKernel) {
   EXPECT_EQ(kernels.at("second").registers, 255u);
 }
 
+TEST(Ptxas, OnlyErrorsAboutTheCodeAreRefusals) {
+  EXPECT_EQ(RefusalOf("ptxas info    : 0 bytes gmem\n"
+                      "ptxas error   : Entry function 'k' uses too much shared data (0x14000 "
+                      "bytes, 0xc000 max)\n"),
+            "Entry function 'k' uses too much shared data (0x14000 bytes, 0xc000 max)");
+  EXPECT_EQ(RefusalOf("ptxas a.ptx, line 12; error   : Arguments mismatch for instruction 'mov'\n"),
+            "Arguments mismatch for instruction 'mov'");
+  // A ptxas that is older than the PTX.
+  EXPECT_EQ(RefusalOf("ptxas a.ptx, line 9; fatal   : Unsupported .version 9.9; current version is "
+                      "'9.0'\nptxas fatal   : Ptx assembly aborted due to errors\n"),
+            "");
+  EXPECT_EQ(RefusalOf("Segmentation fault"), "");
+}
+
 TEST(Ptxas, NothingOfNothing) { EXPECT_TRUE(ParsePtxas("ptxas fatal : no").empty()); }
 
 }  // namespace

@@ -226,6 +226,7 @@ class PlanRun {
         .dynamic_shared_bytes = launch.dynamic_shared,
         .parameters = parameters,
         .cooperative = launch.cooperative,
+        .alone = true,  // the steps of a plan run one after the other
         .observer = observed ? watch_.observer : nullptr,
         .schedule = watch_.schedule,
         .operation = observed && watch_.steps != nullptr ? watch_.steps->operation() : 0};

@@ -224,6 +224,7 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
   const uint64_t left = launch.Turns() - std::min(next.load(), launch.Turns());
   const auto threads = static_cast<uint32_t>(std::min<uint64_t>(ThreadsFor(launch), left));
   if (threads <= 1) {
+    launch.one_thread = launch.request.alone;
     Runner(launch, next, &compiled, &code_exits).Run(last, std::nullopt);
     FinishStreaming();
     return;

@@ -228,6 +228,7 @@ struct LaunchState {
   const VirtualGpu::Options* options = nullptr;
   DeviceMemory* memory = nullptr;
   LaunchRequest request;
+  bool one_thread = false;  // runs it, and nobody else uses the device's memory
   uint32_t shared_bytes = 0;
   uint32_t local_stride = 0;
   uint64_t parameters = 0;      // generic address

@@ -77,6 +77,35 @@ TEST_F(BrokerTest, LaunchesRunWhenTheHostLooks) {
   EXPECT_TRUE(std::holds_alternative<HostReadStep>(trace.preparation[1].action));
 }
 
+TEST_F(BrokerTest, FreedMemoryIsNotUsed) {
+  const uint64_t buffer = Allocate(0, 16);
+  const uint64_t other = Allocate(1, 16);
+  EXPECT_EQ(test_->Send(Kind::kLaunch, Launch(buffer, 7)), Next::kGoOn);
+  EXPECT_EQ(test_->Send(Kind::kFree, protocol::FreeMessage{buffer}), Next::kGoOn);
+  EXPECT_EQ(test_->Send(Kind::kLaunch, Launch(other, 7)), Next::kGoOn);
+  // Also in the middle of it.
+  EXPECT_EQ(test_->Send(Kind::kLaunch, Launch(buffer + 8, 7)), Next::kEnd);
+  EXPECT_EQ(test_->Send(Kind::kCopy,
+                        protocol::CopyMessage{
+                            .to = other, .from = buffer, .width = 4, .height = 1, .depth = 1}),
+            Next::kEnd);
+  EXPECT_EQ(test_->Send(Kind::kFree, protocol::FreeMessage{buffer}), Next::kEnd);
+  const RawTrace trace = Trace();
+  ASSERT_EQ(trace.findings.size(), 3u);
+  EXPECT_EQ(trace.findings[0].kind, FindingKind::kUseAfterFree);
+  EXPECT_EQ(trace.findings[1].kind, FindingKind::kUseAfterFree);
+  EXPECT_EQ(trace.findings[2].kind, FindingKind::kDoubleFree);
+}
+
+TEST_F(BrokerTest, AnArgumentThatTheKernelDoesNotReadIsNoUse) {
+  const uint64_t buffer = Allocate(0, 16);
+  const uint64_t other = Allocate(1, 16);
+  EXPECT_EQ(test_->Send(Kind::kFree, protocol::FreeMessage{buffer}), Next::kGoOn);
+  // One past the end of freed memory belongs to nobody.
+  EXPECT_EQ(test_->Send(Kind::kLaunch, Launch(buffer + 16, 7)), Next::kGoOn);
+  EXPECT_EQ(test_->Send(Kind::kLaunch, Launch(other, 7)), Next::kGoOn);
+}
+
 // Phases are lines that only the tracer's own loop writes: no message becomes one.
 TEST_F(BrokerTest, NoMessageDeclaresAPhase) {
   const uint64_t buffer = Allocate(0, 16);

@@ -179,7 +179,8 @@ void Atom(Warp& w, const Instruction& in, uint32_t mask) {
 
 // The same for compiled code, which runs in no other order. Lanes beside each other that have the
 // same place (counters, sums) are served by one operation of the host. A block's shared memory
-// belongs to the thread that runs it: there no operation of the host need be atomic.
+// belongs to the thread that runs it, and all memory may: then no operation of the host need be
+// atomic.
 template <typename T, AtomicOp kOp>
 void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c_lanes,
                void* old_lanes, uint32_t mask) {
@@ -193,13 +194,14 @@ void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c
     seen += (static_cast<uint64_t>(value) + static_cast<uint64_t>(lane) + host[lane]) * kMixer;
   };
   uint32_t rest = mask;
-  if (InShared(w, host[std::countr_zero(mask)])) {
+  const bool shared = InShared(w, host[std::countr_zero(mask)]);
+  if (shared || w.launch->one_thread) {
     for (; rest != 0; rest &= rest - 1) {
       const int i = std::countr_zero(rest);
       auto* place = reinterpret_cast<Word*>(host[i]);
       const Word before = *place;
       olds[i] = std::bit_cast<T>(before);
-      *place = std::bit_cast<Word>(Next<T, kOp>(olds[i], b[i], c[i], true));
+      *place = std::bit_cast<Word>(Next<T, kOp>(olds[i], b[i], c[i], shared));
       see(before, i);
     }
   }
