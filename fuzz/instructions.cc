@@ -258,13 +258,16 @@ const std::vector<std::string_view>& MatrixPatterns() {
       "mma.sync.aligned.m16n8k16.row.col.s32.(s8|u8).(s8|u8).s32 {$R, $R', $R', $R'}, {$R, "
       "$R}, {$R}, {$R, $R, $R, $R}",
       "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {$F, $F', $F', $F', $F', $F', $F', "
-      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, "
+      "$F, $F, $F, $F}",
       "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {$R, $R', $R', $R'}, {$R, $R, $R, $R, "
       "$R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R}",
       "wmma.mma.sync.aligned.row.col.m32n8k16.f32.f32 {$F, $F', $F', $F', $F', $F', $F', "
-      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, "
+      "$F, $F, $F, $F}",
       "wmma.mma.sync.aligned.row.col.m8n32k16.f32.f32 {$F, $F', $F', $F', $F', $F', $F', "
-      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, "
+      "$F, $F, $F, $F}",
       "movmatrix.sync.aligned.m8n8.trans.b16 $R, $R",
   };
   return patterns;

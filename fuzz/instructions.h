@@ -17,8 +17,8 @@ struct PatternGroup {
 const std::vector<PatternGroup>& Arithmetic();
 // Instructions of all lanes of a warp that are together; $M is their mask.
 const std::vector<std::string_view>& WarpPatterns();
-// Products of matrices, and their fragments in shared memory: 32 bytes of each thread's own at %i7, a
-// kilobyte of the warp's own at %a2.
+// Products of matrices, and their fragments in shared memory: 32 bytes of each thread's own at %i7,
+// a kilobyte of the warp's own at %a2.
 const std::vector<std::string_view>& MatrixPatterns();
 const std::vector<std::string_view>& MatrixAccessPatterns();
 

@@ -1,4 +1,5 @@
-// instructions.def, read once per process, forms when they are first asked for: which modifiers and operands each instruction can have.
+// instructions.def, read once per process, forms when they are first asked for: which modifiers and
+// operands each instruction can have.
 #pragma once
 
 #include <bitset>

@@ -19,6 +19,7 @@ struct Stage {
 
 // Cheap before expensive, so that a wrong candidate is refuted soon; what explains a wrong number
 // (a race, a read out of bounds) before the number itself.
+// clang-format off: one a line
 constexpr Stage kStages[] = {
     {"compile", CompileStage},
     {"plan", PlanStage},
@@ -32,6 +33,7 @@ constexpr Stage kStages[] = {
     {"determinism", DeterminismStage},
     {"timing", TimingStage},
 };
+// clang-format on
 
 // Tasks without arguments are judged at smaller sizes than their own. A candidate that has those in
 // its code fails there, whatever else is wrong with it: its author should know how to ask for the

@@ -39,7 +39,7 @@ struct LaunchRequest {
   uint32_t dynamic_shared_bytes = 0;
   std::span<const std::byte> parameters;  // laid out as EntryInfo says; missing bytes are 0
   bool cooperative = false;
-  // Nobody else uses the device's memory while it runs: no other launch, and no thread of a program.
+  // Nobody else uses the device's memory while it runs: no other launch, no thread of a program.
   bool alone = false;
   Observer* observer = nullptr;  // observer.h
   // 0: blocks, warps and the lanes of an atomic take their turns in ascending order. Other numbers
