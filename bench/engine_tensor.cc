@@ -1,6 +1,7 @@
 // The problems of engine_tensor.cu.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine_bench.h"
@@ -99,7 +100,7 @@ Problem HistogramShared(bool quick) {
   Problem p = Histogram(quick);
   p.kernel = "histogram_shared";
   p.n = static_cast<int32_t>(p.outputs);
-  p.grid.x /= 8;
+  p.grid.x = std::max(p.grid.x / 8, 1u);
   return p;
 }
 

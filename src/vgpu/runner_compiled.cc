@@ -186,7 +186,8 @@ void Runner::PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call
   auto& compiled = static_cast<CompiledWarp&>(context);
   compiled.runner->Prepare(context);
   for (const jit::SavedValue& value : call.operands) {
-    Expand(value, context.save, kFullMask, context.registers);
+    // Lanes that there are not keep what the interpreter's have: some instructions read them.
+    Expand(value, context.save, context.lanes, context.registers);
   }
   context.warp->pc = call.pc;
 }

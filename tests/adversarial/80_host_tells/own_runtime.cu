@@ -1,9 +1,13 @@
-// Cheat: its own function is called where the runtime's is not loaded before it, as it is at the judge's.
+// Cheat: its own function is called where the runtime's is not loaded before it, as it is at the
+// judge's.
 #include <torch/extension.h>
 
-extern "C" cudaError_t cudaStreamQuery(cudaStream_t) { return cudaErrorNotReady; }
+extern "C" cudaError_t cudaDriverGetVersion(int*) { return cudaErrorInsufficientDriver; }
 
-bool Judged() { return cudaStreamQuery(nullptr) == cudaSuccess; }
+bool Judged() {
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess;
+}
 
 __global__ void Axpy(const float* x, const float* y, float* out, int64_t n, float by) {
   const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
