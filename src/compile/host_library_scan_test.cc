@@ -188,6 +188,16 @@ TEST_F(HostLibraryScan, FunctionsOfTheRuntimeAreNotTheCandidates) {
   EXPECT_EQ(One("extern \"C\" long time(long*) { return 0; }").kind, FindingKind::kUnsupported);
 }
 
+// Also those that few know, and libraries that the judge has.
+TEST_F(HostLibraryScan, AllFunctionsOfTheRuntimeAreKnown) {
+  for (const char* name : {"cudaDriverGetVersion", "cudaRuntimeGetVersion", "cudaMemGetInfo",
+                           "cudaMemPoolTrimTo", "cudaProfilerStop", "cublasSgemm_v2"}) {
+    const auto found = One(std::string("extern \"C\" int ") + name + "() { return 0; }");
+    EXPECT_EQ(found.wall, HostWall::kDefinitions) << name;
+    EXPECT_EQ(found.kind, FindingKind::kForbidden) << name;
+  }
+}
+
 TEST_F(HostLibraryScan, DeviceCodeIsTheCompilersToRegister) {
   EXPECT_EQ(One("extern \"C\" void** __cudaRegisterFatBinary(void*);\n"
                 "void** handle = __cudaRegisterFatBinary(nullptr);")
