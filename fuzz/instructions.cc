@@ -2,6 +2,8 @@
 
 namespace kernelsmith::fuzz {
 
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): long patterns are literals in pieces.
+
 const std::vector<PatternGroup>& Arithmetic() {
   static const std::vector<PatternGroup> groups = {
       {12,  // 32-bit integers
@@ -293,5 +295,7 @@ const std::vector<std::string_view>& MatrixAccessPatterns() {
   };
   return patterns;
 }
+
+// NOLINTEND(bugprone-suspicious-missing-comma)
 
 }  // namespace kernelsmith::fuzz

@@ -12,7 +12,6 @@ namespace kernelsmith::vgpu {
 namespace {
 
 using math::Fragment;
-using math::MmaType;
 
 constexpr uint32_t kRowBytes = 16;  // of an 8 x 8 matrix of 16-bit elements
 constexpr int kMostRegisters = 8;   // of a fragment that is made of such matrices
