@@ -57,6 +57,8 @@ Result<std::shared_ptr<const ptx::Module>> CompileKernels(ProcessRunner& process
                                                           const std::string& source = kKernels);
 std::vector<Problem> AllProblems(bool quick);
 std::vector<Problem> TensorProblems(bool quick);
+// The product of two n x n matrices.
+std::vector<double> Product(const std::vector<float>& a, const std::vector<float>& b, size_t n);
 Result<void> CheckOutput(const Problem& problem, const std::vector<float>& out);
 
 class Contender {

@@ -39,6 +39,16 @@ Result<std::shared_ptr<const ptx::Module>> CompileKernels(ProcessRunner& process
   return std::make_shared<const ptx::Module>(std::move(module));
 }
 
+std::vector<double> Product(const std::vector<float>& a, const std::vector<float>& b, size_t n) {
+  std::vector<double> product(n * n);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t k = 0; k < n; ++k) {
+      for (size_t j = 0; j < n; ++j) product[i * n + j] += double{a[i * n + k]} * b[k * n + j];
+    }
+  }
+  return product;
+}
+
 namespace {
 
 float Value(size_t i, size_t period) {
@@ -75,14 +85,7 @@ Problem Matmul(bool quick, bool tiled) {
   p.a = Values(n * n, 1009);
   p.b = Values(n * n, 2003);
   p.outputs = n * n;
-  p.expected.assign(n * n, 0);
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < n; ++k) {
-      for (size_t j = 0; j < n; ++j) {
-        p.expected[i * n + j] += double{p.a[i * n + k]} * p.b[k * n + j];
-      }
-    }
-  }
+  p.expected = Product(p.a, p.b, n);
   p.tolerance = 1e-4;
   p.flops = 2.0 * static_cast<double>(n * n * n);
   return p;

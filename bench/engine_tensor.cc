@@ -27,14 +27,7 @@ Problem MatmulTensor(bool quick) {
   p.b = Exact(n * n, 2003);
   p.outputs = n * n;
   p.halves = true;
-  p.expected.assign(n * n, 0);
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < n; ++k) {
-      for (size_t j = 0; j < n; ++j) {
-        p.expected[i * n + j] += double{p.a[i * n + k]} * p.b[k * n + j];
-      }
-    }
-  }
+  p.expected = Product(p.a, p.b, n);
   p.tolerance = 1e-4;
   p.flops = 2.0 * static_cast<double>(n * n * n);
   return p;
@@ -136,14 +129,7 @@ Problem SplitK(bool quick) {
   p.b = Exact(n * n, 2003);
   p.outputs = n * n;
   p.adds = true;
-  p.expected.assign(n * n, 0);
-  for (size_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < n; ++k) {
-      for (size_t j = 0; j < n; ++j) {
-        p.expected[i * n + j] += double{p.a[i * n + k]} * p.b[k * n + j];
-      }
-    }
-  }
+  p.expected = Product(p.a, p.b, n);
   p.tolerance = 1e-4;
   p.flops = 2.0 * static_cast<double>(n * n * n);
   return p;

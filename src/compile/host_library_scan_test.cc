@@ -1,9 +1,11 @@
 #include "compile/host_library_scan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "support/file_system.h"
 #include "support/subprocess.h"
@@ -188,13 +190,34 @@ TEST_F(HostLibraryScan, FunctionsOfTheRuntimeAreNotTheCandidates) {
   EXPECT_EQ(One("extern \"C\" long time(long*) { return 0; }").kind, FindingKind::kUnsupported);
 }
 
-// Also those that few know, and libraries that the judge has.
+// Whatever NVIDIA's runtime exports is not the candidate's to define; neither are the libraries
+// that the judge provides.
 TEST_F(HostLibraryScan, AllFunctionsOfTheRuntimeAreKnown) {
-  for (const char* name : {"cudaDriverGetVersion", "cudaRuntimeGetVersion", "cudaMemGetInfo",
-                           "cudaMemPoolTrimTo", "cudaProfilerStop", "cublasSgemm_v2"}) {
-    const auto found = One(std::string("extern \"C\" int ") + name + "() { return 0; }");
-    EXPECT_EQ(found.wall, HostWall::kDefinitions) << name;
-    EXPECT_EQ(found.kind, FindingKind::kForbidden) << name;
+  const std::optional<Tool> nvcc = tools_.Nvcc();
+  if (!nvcc) GTEST_SKIP() << "no nvcc";
+  const fs::path runtime =
+      fs::path(nvcc->path).parent_path().parent_path() / "lib64/libcudart.so.13";
+  if (!fs::exists(runtime)) GTEST_SKIP() << "no " << runtime;
+  const Result<ProcessResult> listed =
+      processes_.Run({.argv = {"nm", "-D", "--defined-only", runtime.string()}});
+  ASSERT_TRUE(listed.ok() && listed->exit_code == 0);
+  std::string source = "extern \"C\" int cublasSgemm_v2() { return 0; }\n";
+  size_t functions = 1;
+  std::istringstream lines(listed->out);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string symbol = line.substr(line.rfind(' ') + 1);
+    const std::string name = symbol.substr(0, symbol.find('@'));
+    // The others are versions, which are no code.
+    if (!name.starts_with("cuda") && !name.starts_with("__cuda")) continue;
+    source += fmt::format("extern \"C\" int {}() {{ return 0; }}\n", name);
+    ++functions;
+  }
+  EXPECT_GT(functions, 300U);
+  const std::vector<HostLibraryFinding> findings = Scan(source);
+  EXPECT_EQ(findings.size(), functions);
+  for (const HostLibraryFinding& found : findings) {
+    EXPECT_EQ(found.wall, HostWall::kDefinitions) << found.message;
+    EXPECT_EQ(found.kind, FindingKind::kForbidden) << found.message;
   }
 }
 

@@ -179,6 +179,7 @@ Result<FatBinary> ParseFatBinary(Bytes image) {
     text.kind = FatBinaryEntry::Kind::kPtx;
     text.payload = UpToNul(image);
     text.uncompressed_bytes = text.payload.size();
+    binary.bytes = text.payload.size();
     binary.entries.push_back(std::move(text));
     return binary;
   }
@@ -189,6 +190,7 @@ Result<FatBinary> ParseFatBinary(Bytes image) {
     return InvalidInput(fmt::format("fat binary claims {} + {} bytes, only {} are there",
                                     header_bytes, body_bytes, image.size()));
   }
+  binary.bytes = header_bytes + body_bytes;
   const Bytes body = image.subspan(header_bytes, body_bytes);
   for (size_t at = 0; at < body.size();) {
     size_t entry_bytes = 0;

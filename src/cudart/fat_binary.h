@@ -43,6 +43,7 @@ struct FatBinaryEntry {
 };
 
 struct FatBinary {
+  size_t bytes = 0;  // that it takes, with its header; another one may follow
   std::vector<FatBinaryEntry> entries;
 };
 

@@ -86,29 +86,19 @@ bool HasKernels(const FatBinaryEntry& entry) {
 
 // Whether one of the fat binaries of a section has a kernel, or something that can't be read.
 bool HasKernels(Bytes section) {
-  constexpr size_t kHeader = 16;  // fat_binary.h
-  while (section.size() >= kHeader) {
-    uint32_t magic = 0;
-    uint16_t header_bytes = 0;
-    uint64_t bytes = 0;
-    std::memcpy(&magic, section.data(), sizeof magic);
-    std::memcpy(&header_bytes, section.data() + 6, sizeof header_bytes);
-    std::memcpy(&bytes, section.data() + 8, sizeof bytes);
-    if (magic == 0) {  // padding
-      section = section.subspan(sizeof(uint64_t));
-      continue;
+  constexpr size_t kPadding = sizeof(uint64_t);  // zeros that align the next one
+  for (;;) {
+    while (section.size() >= kPadding && section.front() == std::byte{0}) {
+      section = section.subspan(kPadding);
     }
+    if (section.size() < kPadding) return false;
     const Result<FatBinary> binary = ParseFatBinary(section);
-    if (!binary.ok() || bytes > section.size() || header_bytes < kHeader ||
-        header_bytes > section.size() - bytes) {
-      return true;
-    }
+    if (!binary.ok() || binary->bytes == 0) return true;
     for (const FatBinaryEntry& entry : binary->entries) {
       if (HasKernels(entry)) return true;
     }
-    section = section.subspan(header_bytes + bytes);
+    section = section.subspan(binary->bytes);
   }
-  return false;
 }
 
 void InspectSection(const Reader& reader, const Elf64_Ehdr& header, const Elf64_Shdr& section,

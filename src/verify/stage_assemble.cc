@@ -7,19 +7,6 @@
 #include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
-namespace {
-
-// The registers of a block: whole warps get them, by units.
-int64_t RegistersOf(const LaunchStep& launch, uint32_t registers) {
-  const auto threads = static_cast<int64_t>(launch.block.Count());
-  const int64_t warps = (threads + GpuModel::kWarpSize - 1) / GpuModel::kWarpSize;
-  const int64_t unit = GpuModel::kRegisterUnit;
-  const int64_t per_warp = (int64_t{registers} * GpuModel::kWarpSize + unit - 1) / unit * unit;
-  return warps * per_warp;
-}
-
-}  // namespace
-
 Result<StageResult> AssembleStage(Verification& verification) {
   const counters::PtxasAnswer& answer = verification.candidate.Assembled();
   StageResult stage;
@@ -37,7 +24,8 @@ Result<StageResult> AssembleStage(Verification& verification) {
       if (launch == nullptr) continue;
       const auto known = answer.kernels.find(launch->kernel);
       if (known == answer.kernels.end()) continue;
-      const int64_t needed = RegistersOf(*launch, known->second.registers);
+      const int64_t needed =
+          RegistersOfBlock(static_cast<int64_t>(launch->block.Count()), known->second.registers);
       if (needed <= GpuModel::kRegistersPerBlock) continue;
       stage.Add(
           VerdictKind::kRefuted,

@@ -246,6 +246,13 @@ Result<const GpuModel*> FindGpuModel(std::string_view name) {
   return InvalidInput("unknown GPU '" + EscapeForTerminal(name) + "'; known are " + GpuModelKeys());
 }
 
+int64_t RegistersOfBlock(int64_t threads, int64_t registers_per_thread) {
+  const int64_t warps = RoundUp(threads, GpuModel::kWarpSize) / GpuModel::kWarpSize;
+  const int64_t per_warp =
+      RoundUp(registers_per_thread * GpuModel::kWarpSize, GpuModel::kRegisterUnit);
+  return per_warp * RoundUp(warps, GpuModel::kWarpGranularity);
+}
+
 int MaxResidentBlocksPerSm(const GpuModel& gpu, const BlockNeeds& needs) {
   if (needs.threads <= 0 || needs.threads > GpuModel::kMaxThreadsPerBlock) return 0;
   const int warps = (needs.threads + GpuModel::kWarpSize - 1) / GpuModel::kWarpSize;
@@ -256,8 +263,10 @@ int MaxResidentBlocksPerSm(const GpuModel& gpu, const BlockNeeds& needs) {
     // Each of the four partitions of an SM gives registers to whole warps.
     const int64_t warps_by_registers = GpuModel::kRegistersPerSm / per_warp /
                                        GpuModel::kWarpGranularity * GpuModel::kWarpGranularity;
-    const int64_t warps_given = RoundUp(warps, GpuModel::kWarpGranularity);
-    if (per_warp * warps_given > GpuModel::kRegistersPerBlock) return 0;
+    if (RegistersOfBlock(needs.threads, needs.registers_per_thread) >
+        GpuModel::kRegistersPerBlock) {
+      return 0;
+    }
     blocks = std::min(blocks, warps_by_registers / warps);
   }
   if (needs.shared_bytes > gpu.shared_per_block_optin) return 0;

@@ -100,6 +100,10 @@ struct BlockNeeds {
   int64_t shared_bytes = 0;      // static and dynamic
 };
 
+// The registers that a block takes of an SM: whole warps get them by units, and each of an SM's
+// four partitions gives to as many warps.
+int64_t RegistersOfBlock(int64_t threads, int64_t registers_per_thread);
+
 // How many such blocks one SM holds at a time; 0 if a single one does not fit. These are the rules
 // of NVIDIA's occupancy calculator.
 int MaxResidentBlocksPerSm(const GpuModel& gpu, const BlockNeeds& needs);
