@@ -52,6 +52,16 @@ if(KS_PRECOMPILE)
   add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 endif()
 
+# ks_command_line(TARGET): for sources that are mostly made of CLI11's templates, which are in headers
+# alone and take most of the compiler's time when they are optimised. Nothing in them is a matter of
+# speed.
+function(ks_command_line target)
+  target_compile_options(${target} PRIVATE -O0)
+  if(KS_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/precompiled.h <CLI/CLI.hpp>)
+  endif()
+endfunction()
+
 # ks_precompiled(TARGET FOLDER FROM): TARGET uses what was precompiled for FROM. Folders that alone
 # are sanitized have other options.
 function(ks_precompiled target folder from)
@@ -61,17 +71,22 @@ function(ks_precompiled target folder from)
 endfunction()
 
 # ks_component(SOURCES a.cc ... [TESTS a_test.cc ...] [USES support ptx ...] [LINKS fmt::fmt ...]
-#              [TEST_LINKS ...])
+#              [TEST_LINKS ...] [COMMAND_LINE])
 # Call it in src/<folder>/CMakeLists.txt. USES lists folders, LINKS outside libraries. Each test file
 # becomes part of one GoogleTest program ks_<folder>_test; each of its cases is a CTest test.
+# COMMAND_LINE: see ks_command_line.
 function(ks_component)
-  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;USES;LINKS;TEST_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "COMMAND_LINE" "" "SOURCES;TESTS;USES;LINKS;TEST_LINKS" ${ARGN})
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   list(FIND KS_FOLDERS ${folder} own_position)
   add_library(ks_${folder} STATIC ${ARG_SOURCES})
   target_link_libraries(ks_${folder} PUBLIC ks_flags)
   ks_sanitize(ks_${folder} ${folder})
-  ks_precompiled(ks_${folder} ${folder} ks_precompiled)
+  if(ARG_COMMAND_LINE)
+    ks_command_line(ks_${folder})
+  else()
+    ks_precompiled(ks_${folder} ${folder} ks_precompiled)
+  endif()
   foreach(used IN LISTS ARG_USES)
     list(FIND KS_FOLDERS ${used} used_position)
     if(used_position EQUAL -1 OR NOT used_position LESS own_position)
