@@ -23,11 +23,12 @@ bool MayBeOfBlankData(const HostFinding& finding) {
 // Whatever comes from the traced child may be the candidate's text: it is cleaned, put on one line
 // and cut. What it threw is quoted, since it is a sentence of its own.
 std::string MessageOf(const HostFinding& finding) {
-  const std::string_view message = finding.message;
-  const bool about_functions = message.starts_with("the module has no function") ||
-                               message.starts_with("several extern \"C\" functions");
-  if (finding.kind != FindingKind::kException || about_functions) return OneForeignLine(message);
-  return "the candidate says: " + QuoteForeign(message);
+  if (finding.kind != FindingKind::kException) return OneForeignLine(finding.message);
+  return "the candidate says: " + QuoteForeign(finding.message);
+}
+
+CandidateProblem ProblemOf(const HostFinding& finding) {
+  return {VerdictOf(finding), finding.kind, MessageOf(finding), finding.where};
 }
 
 }  // namespace
@@ -74,8 +75,7 @@ TracedCall Understand(TraceOutcome outcome, bool blank) {
   TracedCall traced{.plan = std::move(outcome.plan), .duration = outcome.duration};
   for (HostFinding& finding : outcome.findings) {
     if (blank && MayBeOfBlankData(finding)) continue;
-    CandidateProblem problem{VerdictOf(finding), finding.kind, MessageOf(finding),
-                             std::move(finding.where)};
+    CandidateProblem problem = ProblemOf(finding);
     if (finding.kind == FindingKind::kFailedLaunch) {
       traced.cleared_launch = std::move(problem);
     } else {
@@ -146,6 +146,23 @@ Result<std::shared_ptr<const TracedCall>> Candidate::Trace(const CandidateCall& 
   }
   known = std::make_shared<TracedCall>(std::move(traced));
   return known;
+}
+
+Result<TracedSequence> Candidate::TraceSequence(const std::vector<CandidateCall>& calls,
+                                                const std::vector<uint32_t>& sequence) {
+  const std::lock_guard lock(mutex_);
+  KS_TRY(SequenceOutcome outcome, form_->TraceSequence(*compiled_, calls, sequence));
+  TracedSequence traced{.plans = std::move(outcome.plans),
+                        .problems = {},
+                        .different = outcome.different,
+                        .calls = outcome.calls,
+                        .lost = outcome.lost,
+                        .lost_in = outcome.lost_in};
+  for (const HostFinding& finding : outcome.findings) {
+    // A launch whose error was cleared: the results say whether it matters.
+    if (finding.kind != FindingKind::kFailedLaunch) traced.problems.push_back(ProblemOf(finding));
+  }
+  return traced;
 }
 
 }  // namespace kernelsmith

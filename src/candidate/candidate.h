@@ -46,6 +46,16 @@ struct TracedCall {
   const CandidateProblem* Refuting() const;
 };
 
+// Many calls in one process. Those are listed that differ from the ones before them.
+struct TracedSequence {
+  std::vector<SequencePlan> plans;         // none: the first problem says why
+  std::vector<CandidateProblem> problems;  // they may be there beside plans
+  size_t different = 0;  // calls that differ from those before them; not all may have a plan here
+  uint32_t calls = 0;
+  uint32_t lost = 0;  // allocations that the last `lost_in` calls left behind
+  uint32_t lost_in = 0;
+};
+
 // How files of one form become modules and plans. CUDA sources are the only form so far
 // (cuda_file.h). Nothing behind the plan knows which form it came from.
 class CandidateForm {
@@ -59,6 +69,10 @@ class CandidateForm {
   virtual counters::PtxasAnswer Assemble(const CompiledCandidate& /*compiled*/) { return {}; }
   virtual Result<TraceOutcome> Trace(const CompiledCandidate& compiled,
                                      const CandidateCall& call) = 0;
+  // Call i is calls[sequence[i]]; all of them have the same function.
+  virtual Result<SequenceOutcome> TraceSequence(const CompiledCandidate& compiled,
+                                                const std::vector<CandidateCall>& calls,
+                                                const std::vector<uint32_t>& sequence) = 0;
 };
 
 // How much work candidates were. One counter may serve many of them.
@@ -94,6 +108,9 @@ class Candidate {
   // The plan of a call, traced when a call of this identity is first asked for. An error means that
   // tracing was not possible at all.
   Result<std::shared_ptr<const TracedCall>> Trace(const CandidateCall& call);
+  // Many calls in one process (CandidateForm::TraceSequence).
+  Result<TracedSequence> TraceSequence(const std::vector<CandidateCall>& calls,
+                                       const std::vector<uint32_t>& sequence);
 
  private:
   std::unique_ptr<CandidateForm> form_;

@@ -11,6 +11,7 @@ class FakeForm final : public CandidateForm {
   struct Script {
     std::optional<Error> compile_error;
     TraceOutcome outcome;
+    SequenceOutcome sequence;
     int compiles = 0;
     int visible = 0;
     int traces = 0;
@@ -30,6 +31,10 @@ class FakeForm final : public CandidateForm {
   Result<TraceOutcome> Trace(const CompiledCandidate&, const CandidateCall&) override {
     ++script_.traces;
     return script_.outcome;
+  }
+  Result<SequenceOutcome> TraceSequence(const CompiledCandidate&, const std::vector<CandidateCall>&,
+                                        const std::vector<uint32_t>&) override {
+    return script_.sequence;
   }
 
  private:

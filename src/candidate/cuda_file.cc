@@ -30,6 +30,16 @@ class CudaFile final : public CandidateForm {
     return kernelsmith::Trace(compiled, call.arguments, options, tools_.processes);
   }
 
+  Result<SequenceOutcome> TraceSequence(const CompiledCandidate& compiled,
+                                        const std::vector<CandidateCall>& calls,
+                                        const std::vector<uint32_t>& sequence) override {
+    TraceOptions options = tools_.trace;
+    options.function = calls.front().function;
+    std::vector<CallSet> sets;
+    for (const CandidateCall& call : calls) sets.push_back({call.arguments, call.results});
+    return kernelsmith::TraceSequence(compiled, sets, sequence, options, tools_.processes);
+  }
+
  private:
   std::filesystem::path path_;
   CandidateTools tools_;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
+#include "plan/references.h"
 #include "support/demangle.h"
 
 namespace kernelsmith {
@@ -23,29 +25,34 @@ class Merger {
          const MergeOptions& options)
       : first_(first), second_(second), use_(use), options_(options) {}
 
-  Merged Run() {
+  MergedCalls Run() {
     Index(first_, &by_address_first_);
     Index(second_, &by_address_second_);
     // Buffers are compared before steps: any look at data may have come before them.
     const bool saw_data = LooksAtData(first_) || LooksAtData(second_);
+    if (!SameCalls()) return Problem("how calls differ from one another", saw_data);
     if (first_.buffers.size() != second_.buffers.size()) {
       return Problem("the number of buffers", saw_data);
     }
     for (size_t i = 0; i < first_.buffers.size(); ++i) {
-      if (first_.buffers[i].buffer != second_.buffers[i].buffer) {
+      const RawTrace::Buffer& a = first_.buffers[i];
+      const RawTrace::Buffer& b = second_.buffers[i];
+      if (a.buffer != b.buffer || a.set != b.set || a.call != b.call) {
         return Problem(fmt::format("the size of buffer {}", i), saw_data);
       }
-      merged_.plan.buffers.push_back(first_.buffers[i].buffer);
-      const PlanBuffer::Kind kind = first_.buffers[i].buffer.kind;
+      merged_.buffers.push_back(a);
+      const PlanBuffer::Kind kind = a.buffer.kind;
       host_saw_data_ |= kind == PlanBuffer::Kind::kPinned || kind == PlanBuffer::Kind::kManaged;
     }
-    if (!Steps(first_.preparation, second_.preparation, &merged_.plan.preparation)) return merged_;
-    if (!Steps(first_.steps, second_.steps, &merged_.plan.steps)) return merged_;
-    if (first_.outputs != second_.outputs) {
-      return Problem("the shape of a result", saw_data);
+    for (size_t i = 0; i < first_.calls.size(); ++i) {
+      const RawTrace::Call& a = first_.calls[i];
+      const RawTrace::Call& b = second_.calls[i];
+      RawTrace::Call& call = merged_.calls.emplace_back(a);
+      call.steps.clear();
+      if (!Steps(a.steps, b.steps, &call.steps)) return merged_;
+      if (a.outputs != b.outputs) return Problem("the shape of a result", saw_data);
     }
-    merged_.plan.outputs = first_.outputs;
-    DropPreparation();
+    merged_.leaves_variables = LaunchesDiffer() && use_.HasVariables();
     return merged_;
   }
 
@@ -70,12 +77,38 @@ class Merger {
     return BufferRef{buffer, offset};
   }
 
+  // Both traces have the same calls apart from those that repeat others.
+  bool SameCalls() const {
+    return std::equal(first_.calls.begin(), first_.calls.end(), second_.calls.begin(),
+                      second_.calls.end(), [](const RawTrace::Call& a, const RawTrace::Call& b) {
+                        return a.number == b.number && a.set == b.set && a.times == b.times;
+                      });
+  }
+
+  // Whether a call launches a kernel that another one with the same arguments does not.
+  bool LaunchesDiffer() const {
+    std::map<uint32_t, std::multiset<std::string>> by_set;
+    for (const RawTrace::Call& call : merged_.calls) {
+      std::multiset<std::string> kernels;
+      for (const PlanStep& step : call.steps) {
+        if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
+          kernels.insert(launch->kernel);
+        }
+      }
+      const auto [known, first] = by_set.emplace(call.set, kernels);
+      if (!first && known->second != kernels) return true;
+    }
+    return false;
+  }
+
   static bool LooksAtData(const RawTrace& trace) {
     const auto reads = [](const PlanStep& step) {
       return std::holds_alternative<HostReadStep>(step.action);
     };
-    return std::any_of(trace.preparation.begin(), trace.preparation.end(), reads) ||
-           std::any_of(trace.steps.begin(), trace.steps.end(), reads) ||
+    return std::any_of(trace.calls.begin(), trace.calls.end(),
+                       [&](const RawTrace::Call& call) {
+                         return std::any_of(call.steps.begin(), call.steps.end(), reads);
+                       }) ||
            std::any_of(trace.buffers.begin(), trace.buffers.end(),
                        [](const RawTrace::Buffer& each) {
                          return each.buffer.kind == PlanBuffer::Kind::kPinned ||
@@ -83,7 +116,7 @@ class Merger {
                        });
   }
 
-  Merged Problem(const std::string& what, bool saw_data) {
+  MergedCalls Problem(const std::string& what, bool saw_data) {
     Set(what, 0, saw_data, MergeProblem::Kind::kDataDependent);
     return merged_;
   }
@@ -206,54 +239,80 @@ class Merger {
     for (const PointerPatch& pointer : pointers) std::memset(bytes->data() + pointer.at, 0, 8);
   }
 
+  const RawTrace& first_;
+  const RawTrace& second_;
+  const ParameterUse& use_;
+  const MergeOptions options_;
+  ByAddress by_address_first_;
+  ByAddress by_address_second_;
+  MergedCalls merged_;
+  bool host_saw_data_ = false;  // so far: by a copy, or at any time through pinned memory
+};
+
+// Makes the plan of one call.
+class PlanCutter {
+ public:
+  PlanCutter(const MergedCalls& merged, size_t call) : merged_(merged), call_(call) {}
+
+  CallPlan Run(const GivenBytes& given) {
+    const RawTrace::Call& call = merged_.calls[call_];
+    for (const RawTrace::Buffer& buffer : merged_.buffers) {
+      // Buffers are in the order in which calls name them.
+      if (buffer.call > call_) break;
+      AddBuffer(buffer, given);
+    }
+    for (size_t i = 0; i < call_; ++i) {
+      const std::vector<PlanStep>& steps = merged_.calls[i].steps;
+      plan_.preparation.insert(plan_.preparation.end(), steps.begin(), steps.end());
+    }
+    plan_.steps = call.steps;
+    plan_.outputs = call.outputs;
+    DropPreparation();
+    NumberStreamsAndEvents();
+    return {std::move(plan_), std::move(foreign_)};
+  }
+
+ private:
+  void AddBuffer(const RawTrace::Buffer& buffer, const GivenBytes& given) {
+    const auto index = static_cast<BufferIndex>(plan_.buffers.size());
+    PlanBuffer& added = plan_.buffers.emplace_back(buffer.buffer);
+    added.prepared = buffer.call < call_;
+    if (added.kind != PlanBuffer::Kind::kInput) return;
+    // Arguments are there before the first call, as they always were.
+    added.prepared = true;
+    if (buffer.set == merged_.calls[call_].set) return;
+    added = {.kind = PlanBuffer::Kind::kWorkspace, .bytes = added.bytes, .prepared = true};
+    foreign_.push_back({buffer.set, buffer.buffer.argument});
+    plan_.preparation.push_back(
+        {.action = UploadStep{.to = {index, 0},
+                              .data = given ? given(foreign_.back()) : std::vector<std::byte>()}});
+  }
+
   // Of the preparation only what the plan can see is kept: steps count when a buffer that exists
   // since the preparation, other than an input, is used in the plan. Inputs that the candidate
   // changes in its first call are given anew.
   void DropPreparation() {
     std::set<BufferIndex> used;
     const auto use = [&](const BufferRef& ref) { used.insert(ref.buffer); };
-    for (const PlanStep& step : merged_.plan.steps) ForEachRef(step, use);
-    for (const PlanTensor& tensor : merged_.plan.outputs) use(tensor.at);
+    for (const PlanStep& step : plan_.steps) ForEachReference(step, use);
+    for (const PlanTensor& tensor : plan_.outputs) use(tensor.at);
     bool carried = false;
     bool variables = false;
-    for (size_t i = 0; i < merged_.plan.buffers.size(); ++i) {
-      const PlanBuffer& buffer = merged_.plan.buffers[i];
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const PlanBuffer& buffer = plan_.buffers[i];
       if (buffer.kind == PlanBuffer::Kind::kVariable) variables = true;
       carried |= buffer.prepared && buffer.kind != PlanBuffer::Kind::kInput &&
                  used.contains(static_cast<BufferIndex>(i));
     }
-    // Kernels use variables without naming them in their arguments: once one was written from the
-    // host, the preparation stays.
-    if (carried || variables) return;
-    merged_.plan.preparation.clear();
+    // Kernels use variables without naming them in their arguments: once one was written, the
+    // preparation stays.
+    if (carried || variables || merged_.leaves_variables) return;
+    plan_.preparation.clear();
+    foreign_.clear();
     DropBuffers([&](BufferIndex index) {
-      const PlanBuffer& buffer = merged_.plan.buffers[index];
+      const PlanBuffer& buffer = plan_.buffers[index];
       return buffer.prepared && buffer.kind != PlanBuffer::Kind::kInput && !used.contains(index);
     });
-  }
-
-  // Every place in a buffer that a step names.
-  template <typename Step, typename Visit>
-  static void ForEachRef(Step& step, Visit visit) {
-    std::visit(
-        [&](auto& action) {
-          using T = std::decay_t<decltype(action)>;
-          if constexpr (std::is_same_v<T, LaunchStep> || std::is_same_v<T, UploadStep>) {
-            for (auto& pointer : action.pointers) visit(pointer.target);
-          }
-          if constexpr (std::is_same_v<T, FillStep> || std::is_same_v<T, UploadStep> ||
-                        std::is_same_v<T, CopyStep>) {
-            visit(action.to);
-          }
-          if constexpr (std::is_same_v<T, CopyStep> || std::is_same_v<T, HostReadStep>) {
-            visit(action.from);
-          }
-          if constexpr (std::is_same_v<T, LibraryStep>) {
-            for (auto& tensor : action.tensors) visit(tensor.at);
-            for (auto& tensor : action.outputs) visit(tensor.at);
-          }
-        },
-        step.action);
   }
 
   // Takes buffers that nothing names out of the plan and renumbers the rest. Numbers beyond the
@@ -261,34 +320,50 @@ class Merger {
   template <typename Drop>
   void DropBuffers(Drop drop) {
     std::vector<PlanBuffer> kept;
-    std::vector<BufferIndex> moved(merged_.plan.buffers.size());
+    std::vector<BufferIndex> moved(plan_.buffers.size());
     for (size_t i = 0; i < moved.size(); ++i) {
       moved[i] = static_cast<BufferIndex>(kept.size());
-      if (!drop(static_cast<BufferIndex>(i))) kept.push_back(merged_.plan.buffers[i]);
+      if (!drop(static_cast<BufferIndex>(i))) kept.push_back(plan_.buffers[i]);
     }
     const auto renumber = [&](BufferRef& ref) {
       if (ref.buffer < moved.size()) ref.buffer = moved[ref.buffer];
     };
-    for (PlanStep& step : merged_.plan.steps) ForEachRef(step, renumber);
-    for (PlanTensor& tensor : merged_.plan.outputs) renumber(tensor.at);
-    merged_.plan.buffers = std::move(kept);
+    for (PlanStep& step : plan_.steps) ForEachReference(step, renumber);
+    for (PlanTensor& tensor : plan_.outputs) renumber(tensor.at);
+    plan_.buffers = std::move(kept);
   }
 
-  const RawTrace& first_;
-  const RawTrace& second_;
-  const ParameterUse& use_;
-  const MergeOptions options_;
-  ByAddress by_address_first_;
-  ByAddress by_address_second_;
-  Merged merged_;
-  bool host_saw_data_ = false;  // so far: by a copy, or at any time through pinned memory
+  // In the order in which the plan names them: what earlier calls had does not show.
+  void NumberStreamsAndEvents() {
+    std::map<uint32_t, uint32_t> streams{{0, 0}};
+    std::map<uint32_t, uint32_t> events;
+    for (std::vector<PlanStep>* steps : {&plan_.preparation, &plan_.steps}) {
+      for (PlanStep& step : *steps) {
+        step.stream =
+            streams.emplace(step.stream, static_cast<uint32_t>(streams.size())).first->second;
+        if (auto* event = std::get_if<EventStep>(&step.action)) {
+          event->event =
+              events.emplace(event->event, static_cast<uint32_t>(events.size())).first->second;
+        }
+      }
+    }
+  }
+
+  const MergedCalls& merged_;
+  const size_t call_;
+  Plan plan_;
+  std::vector<ForeignInput> foreign_;
 };
 
 }  // namespace
 
-Merged MergeTraces(const RawTrace& first, const RawTrace& second, const ParameterUse& use,
-                   const MergeOptions& options) {
+MergedCalls MergeTraces(const RawTrace& first, const RawTrace& second, const ParameterUse& use,
+                        const MergeOptions& options) {
   return Merger(first, second, use, options).Run();
+}
+
+CallPlan PlanOfCall(const MergedCalls& merged, size_t call, const GivenBytes& given) {
+  return PlanCutter(merged, call).Run(given);
 }
 
 }  // namespace kernelsmith

@@ -26,11 +26,11 @@ std::string Text(uint64_t base, uint64_t number = 5, const std::string& kernel =
   const std::string a = std::to_string(base);
   const std::string b = std::to_string(base + 0x10000);
   return R"({"s":"buffer","i":0,"a":)" + a +
-         R"(,"n":64,"kind":"input","name":"x","arg":0})"
+         R"(,"n":64,"kind":"input","name":"x","set":0,"arg":0})"
          "\n"
-         R"({"s":"phase","p":"preparation"})"
+         R"({"s":"call","n":1,"set":0})"
          "\n"
-         R"({"s":"phase","p":"plan"})"
+         R"({"s":"call","n":2,"set":0})"
          "\n"
          R"({"s":"buffer","i":1,"a":)" +
          b +
@@ -72,10 +72,17 @@ ParameterUse Kernel(const std::string& loads = "ld.param.u64 %rd1, [k_2];") {
 })");
 }
 
+struct Merged {
+  Plan plan;  // of the last call
+  std::optional<MergeProblem> problem;
+};
+
 Merged Merge(const RawTrace& first, const RawTrace& second,
              const std::string& loads = "ld.param.u64 %rd1, [k_2];",
              const MergeOptions& options = {}) {
-  return MergeTraces(first, second, Kernel(loads), options);
+  const MergedCalls calls = MergeTraces(first, second, Kernel(loads), options);
+  if (calls.problem) return {{}, calls.problem};
+  return {PlanOfCall(calls, calls.calls.size() - 1).plan, std::nullopt};
 }
 
 TEST(Merge, PointersAreWhatDiffers) {
@@ -164,7 +171,7 @@ TEST(Merge, PreparationGoesWhenNothingOfItIsUsed) {
 TEST(Merge, BuffersOfADroppedPreparationGoToo) {
   const auto trace = [](uint64_t base) {
     std::string text = Text(base);
-    const std::string phase = R"({"s":"phase","p":"preparation"})"
+    const std::string phase = R"({"s":"call","n":1,"set":0})"
                               "\n";
     const size_t at = text.find(phase) + phase.size();
     const std::string rest = text.substr(at);

@@ -85,6 +85,9 @@ void ParameterUse::Analyse() const {
   const Result<ptx::Module> module = ptx::Parse(ptx_, "candidate.ptx");
   // What can't be read can't run either; until then every byte counts.
   if (!module.ok()) return;
+  has_variables_ = std::any_of(
+      module->variables.begin(), module->variables.end(),
+      [](const ptx::Variable& variable) { return variable.space == ptx::Space::kGlobal; });
   for (const ptx::Function& function : module->functions) {
     if (!function.is_entry || !function.is_definition) continue;
     std::vector<bool> reads = Kernel(function).Run();
@@ -98,6 +101,11 @@ bool ParameterUse::Reads(const std::string& kernel, size_t byte) const {
   if (found == reads_.end()) return true;
   // Behind the last parameter there is nothing to read.
   return byte < found->second.size() && found->second[byte];
+}
+
+bool ParameterUse::HasVariables() const {
+  std::call_once(once_, [this] { Analyse(); });
+  return has_variables_;
 }
 
 }  // namespace kernelsmith

@@ -20,6 +20,9 @@ class ParameterUse {
   // Whether `kernel` may read that byte of its parameter block. Of kernels that the PTX lacks every
   // byte counts.
   bool Reads(const std::string& kernel, size_t byte) const;
+  // Whether there are variables in which a kernel could leave something for later launches. True
+  // for PTX that can't be read.
+  bool HasVariables() const;
 
  private:
   void Analyse() const;
@@ -27,6 +30,7 @@ class ParameterUse {
   std::string ptx_;
   mutable std::once_flag once_;
   mutable std::map<std::string, std::vector<bool>, std::less<>> reads_;  // by kernel, by byte
+  mutable bool has_variables_ = true;
 };
 
 }  // namespace kernelsmith

@@ -100,9 +100,10 @@ struct LoadMessage {
 
 struct CallMessage {
   uint32_t number = 0;
+  uint32_t set = 0;  // which of the request's sets of arguments it gets
   template <typename A>
   void Fields(A& a) {
-    a(number);
+    a(number, set);
   }
 };
 
@@ -143,7 +144,7 @@ struct ModuleMessage {
 
 // What the child may have in its address space.
 enum class Memory : uint32_t { kDevice, kManaged, kPinned, kRegistered, kGlobal, kConstant };
-inline constexpr Memory kLastMemory = Memory::kConstant;
+constexpr Memory LastOf(Memory) { return Memory::kConstant; }
 
 struct AllocateMessage {
   uint64_t address = 0;
@@ -158,9 +159,11 @@ struct AllocateMessage {
 
 struct FreeMessage {
   uint64_t address = 0;
+  bool refused = false;  // the runtime gave an error: it is no allocation of the host code
+  uint64_t site = 0;
   template <typename A>
   void Fields(A& a) {
-    a(address);
+    a(address, refused, site);
   }
 };
 
@@ -307,13 +310,19 @@ struct ReturnedMessage {
 };
 
 struct ThrewMessage {
-  bool unsupported = false;  // it asked for more than the light headers have
-  std::string text;          // the candidate's words
+  enum class Why : uint8_t {
+    kException,    // of the candidate; the text is its own
+    kUnsupported,  // it asked for more than the light headers have
+    kNoFunction    // nothing has the name that the task asks for
+  };
+  friend constexpr Why LastOf(Why) { return Why::kNoFunction; }
+  Why why = Why::kException;
+  std::string text;
   bool ran_out_of_memory = false;
   uint64_t site = 0;
   template <typename A>
   void Fields(A& a) {
-    a(unsupported, text, ran_out_of_memory, site);
+    a(why, text, ran_out_of_memory, site);
   }
 };
 
@@ -385,11 +394,11 @@ class Reader {
       Raw(&byte, 1);
       failed_ |= byte > 1;
       value = byte == 1;
-    } else if constexpr (std::is_same_v<T, Memory>) {
-      uint32_t number = 0;
+    } else if constexpr (std::is_enum_v<T>) {
+      std::underlying_type_t<T> number = 0;
       Raw(&number, sizeof number);
-      failed_ |= number > static_cast<uint32_t>(kLastMemory);
-      value = failed_ ? Memory::kDevice : static_cast<Memory>(number);
+      failed_ |= number > static_cast<std::underlying_type_t<T>>(LastOf(T{}));
+      value = failed_ ? T{} : static_cast<T>(number);
     } else if constexpr (std::is_integral_v<T>) {
       Raw(&value, sizeof value);
     } else if constexpr (std::is_same_v<T, vgpu::Dim3>) {

@@ -179,6 +179,8 @@ FindingKind HostKind(const std::string& word) {
     case FindingKind::kExit:
     case FindingKind::kUseAfterFree:
     case FindingKind::kDoubleFree:
+    case FindingKind::kInvalidFree:
+    case FindingKind::kNoFunction:
       return kind;
     default:
       return FindingKind::kUnsupported;
@@ -240,86 +242,131 @@ std::optional<PlanStep> StepOf(const std::string& kind, Line& line) {
   return step;
 }
 
-Error Forged(size_t number, const std::string& what) {
-  return InvalidInput(fmt::format("line {} of the trace: {}", number, what));
-}
+// Takes a trace line by line.
+class TraceParser {
+ public:
+  explicit TraceParser(const PlanLimits& limits) : limits_(limits) {}
 
-}  // namespace
-
-Result<RawTrace> ParseRawTrace(std::string_view text, const PlanLimits& limits) {
-  RawTrace trace;
-  bool in_plan = false;
-  bool has_result = false;
-  size_t number = 0;
-  uint64_t uploaded = 0;
-  while (!text.empty()) {
-    ++number;
-    const size_t end = text.find('\n');
-    if (end == std::string_view::npos) {
+  Result<RawTrace> Run(std::string_view text) {
+    while (!text.empty()) {
+      ++number_;
+      const size_t end = text.find('\n');
       // The child died while it wrote.
-      return Forged(number, "it ends in the middle of a line");
+      if (end == std::string_view::npos) return Forged("it ends in the middle of a line");
+      const json object = json::parse(text.substr(0, end), nullptr, false);
+      text.remove_prefix(end + 1);
+      if (!object.is_object()) return Forged("it is not an object");
+      Line line(object);
+      const std::string kind = line.Text("s");
+      if (line.ok()) Take(kind, object, line);
+      if (!line.ok()) return Forged(line.error());
     }
-    const json object = json::parse(text.substr(0, end), nullptr, false);
-    text.remove_prefix(end + 1);
-    if (!object.is_object()) return Forged(number, "it is not an object");
-    Line line(object);
-    const std::string kind = line.Text("s");
-    if (!line.ok()) return Forged(number, line.error());
-    if (trace.complete && kind != "finding") return Forged(number, "something follows the end");
-    if (kind == "buffer") {
-      RawTrace::Buffer buffer;
-      if (line.Number("i") != trace.buffers.size()) line.Fail("buffers out of order");
-      buffer.address = line.Number("a");
-      buffer.buffer.bytes = line.Number("n");
-      const std::optional<PlanBuffer::Kind> buffer_kind = BufferKind(line.Text("kind"));
-      if (!buffer_kind) line.Fail("a buffer of unknown kind");
-      buffer.buffer.kind = buffer_kind.value_or(PlanBuffer::Kind::kWorkspace);
-      if (buffer.buffer.kind == PlanBuffer::Kind::kInput) {
-        buffer.buffer.argument = line.Small("arg");
-        buffer.buffer.name = line.Text("name");
-      }
-      if (buffer.buffer.kind == PlanBuffer::Kind::kVariable) buffer.buffer.name = line.Text("name");
-      buffer.buffer.prepared = !in_plan;
-      trace.buffers.push_back(std::move(buffer));
-      if (trace.buffers.size() > limits.buffers) return Forged(number, "too many buffers");
-    } else if (kind == "phase") {
-      in_plan = line.Text("p") == "plan";
+    return std::move(trace_);
+  }
+
+ private:
+  Error Forged(const std::string& what) const {
+    return InvalidInput(fmt::format("line {} of the trace: {}", number_, what));
+  }
+
+  void Take(const std::string& kind, const json& object, Line& line) {
+    if (trace_.complete && kind != "finding") {
+      line.Fail("something follows the end");
+    } else if (kind == "buffer") {
+      TakeBuffer(line);
+    } else if (kind == "call") {
+      trace_.calls.push_back({.number = line.Small("n"), .set = line.Small("set")});
     } else if (kind == "result") {
-      if (has_result) return Forged(number, "a second result");
-      has_result = true;
-      trace.outputs = line.Tensors("tensors");
+      RawTrace::Call& call = CurrentCall();
+      if (call.returned) line.Fail("a second result");
+      call.returned = true;
+      call.outputs = line.Tensors("tensors");
     } else if (kind == "data") {
-      if (trace.data.size() >= trace.outputs.size()) return Forged(number, "data of no output");
-      trace.data.push_back(line.Bytes("hex"));
+      if (trace_.data.size() >= CurrentCall().outputs.size()) line.Fail("data of no output");
+      trace_.data.push_back(line.Bytes("hex"));
+    } else if (kind == "calls") {
+      TakeCounts(object, line);
     } else if (kind == "done") {
-      if (!has_result) return Forged(number, "no result before the end");
-      trace.complete = true;
+      if (!CurrentCall().returned) line.Fail("no result before the end");
+      trace_.complete = true;
     } else if (kind == "finding") {
       RawFinding finding{.kind = HostKind(line.Text("kind")), .message = line.Text("message")};
       finding.site = object.contains("at") ? line.Number("at") : 0;
       finding.out_of_memory = object.contains("oom") && line.Flag("oom");
       if (finding.message.size() > kMaxText) finding.message.resize(kMaxText);
-      if (trace.findings.size() < 100) trace.findings.push_back(std::move(finding));
+      if (trace_.findings.size() < 100) trace_.findings.push_back(std::move(finding));
     } else if (kind == "sandbox") {
       const auto walls = object.find("walls");
-      if (walls == object.end() || !walls->is_array()) return Forged(number, "no list of walls");
+      if (walls == object.end() || !walls->is_array()) return line.Fail("no list of walls");
       for (const json& wall : *walls) {
-        if (wall.is_string() && trace.walls.size() < 16) trace.walls.push_back(wall);
+        if (wall.is_string() && trace_.walls.size() < 16) trace_.walls.push_back(wall);
       }
     } else {
-      std::optional<PlanStep> step = StepOf(kind, line);
-      if (!step) return Forged(number, fmt::format("a step of unknown kind '{:.40}'", kind));
-      if (const auto* upload = std::get_if<UploadStep>(&step->action)) {
-        uploaded += upload->data.size();
-        if (uploaded > limits.upload_bytes) return Forged(number, "too many bytes from the host");
-      }
-      std::vector<PlanStep>& steps = in_plan ? trace.steps : trace.preparation;
-      steps.push_back(*std::move(step));
-      if (steps.size() > limits.steps) return Forged(number, "too many steps");
+      TakeStep(kind, line);
     }
-    if (!line.ok()) return Forged(number, line.error());
   }
-  return trace;
+
+  // What loading the library does comes before the first call and belongs to it.
+  RawTrace::Call& CurrentCall() {
+    if (trace_.calls.empty()) trace_.calls.emplace_back();
+    return trace_.calls.back();
+  }
+
+  void TakeBuffer(Line& line) {
+    RawTrace::Buffer buffer;
+    if (line.Number("i") != trace_.buffers.size()) line.Fail("buffers out of order");
+    buffer.address = line.Number("a");
+    buffer.buffer.bytes = line.Number("n");
+    const std::optional<PlanBuffer::Kind> kind = BufferKind(line.Text("kind"));
+    if (!kind) line.Fail("a buffer of unknown kind");
+    buffer.buffer.kind = kind.value_or(PlanBuffer::Kind::kWorkspace);
+    if (buffer.buffer.kind == PlanBuffer::Kind::kInput) {
+      buffer.set = line.Small("set");
+      buffer.buffer.argument = line.Small("arg");
+      buffer.buffer.name = line.Text("name");
+    }
+    if (buffer.buffer.kind == PlanBuffer::Kind::kVariable) buffer.buffer.name = line.Text("name");
+    buffer.call = trace_.calls.empty() ? 0 : trace_.calls.size() - 1;
+    trace_.buffers.push_back(std::move(buffer));
+    if (trace_.buffers.size() > limits_.buffers) line.Fail("too many buffers");
+  }
+
+  void TakeCounts(const json& object, Line& line) {
+    trace_.all_calls = line.Small("n");
+    trace_.lost = line.Small("lost");
+    trace_.lost_in = line.Small("in");
+    const auto times = object.find("times");
+    if (times == object.end() || !times->is_array() || times->size() != trace_.calls.size()) {
+      return line.Fail("no counts of calls");
+    }
+    for (size_t i = 0; i < trace_.calls.size(); ++i) {
+      if (!(*times)[i].is_number_unsigned()) return line.Fail("no counts of calls");
+      trace_.calls[i].times = (*times)[i].get<uint32_t>();
+    }
+  }
+
+  void TakeStep(const std::string& kind, Line& line) {
+    std::optional<PlanStep> step = StepOf(kind, line);
+    if (!step) return line.Fail(fmt::format("a step of unknown kind '{:.40}'", kind));
+    if (const auto* upload = std::get_if<UploadStep>(&step->action)) {
+      uploaded_ += upload->data.size();
+      if (uploaded_ > limits_.upload_bytes) line.Fail("too many bytes from the host");
+    }
+    CurrentCall().steps.push_back(*std::move(step));
+    if (++steps_ > 2 * limits_.steps) line.Fail("too many steps");
+  }
+
+  const PlanLimits& limits_;
+  RawTrace trace_;
+  size_t number_ = 0;
+  uint64_t steps_ = 0;
+  uint64_t uploaded_ = 0;
+};
+
+}  // namespace
+
+Result<RawTrace> ParseRawTrace(std::string_view text, const PlanLimits& limits) {
+  return TraceParser(limits).Run(text);
 }
 
 }  // namespace kernelsmith

@@ -4,15 +4,19 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "plan/merge.h"
 #include "plan/raw_trace.h"
+#include "ptx/constants.h"
 #include "support/rng.h"
 #include "support/toolchain_walls.h"
 #include "tensor/tensor.h"
@@ -22,6 +26,8 @@ namespace {
 
 using nlohmann::json;
 
+// Steps of earlier calls, over all plans of a sequence.
+constexpr size_t kMostPreparation = 20'000;
 // What the candidate may print before it is cut off.
 constexpr size_t kMaxPrinted = 1 << 20;
 
@@ -126,20 +132,27 @@ json LauncherHints(const std::string& text) {
   return hints;
 }
 
-std::string MakeRequest(const CompiledCandidate& candidate,
-                        const std::vector<CallArgument>& arguments, const TraceOptions& options,
-                        int number) {
-  json described = json::array();
-  for (const CallArgument& argument : arguments) described.push_back(Describe(argument));
+json Describe(const CallSet& set) {
+  json arguments = json::array();
+  for (const CallArgument& argument : set.arguments) arguments.push_back(Describe(argument));
   json results = json::array();
-  for (const PlanTensor& result : options.results) {
+  for (const PlanTensor& result : set.results) {
     results.push_back({{"dtype", std::string(DTypeName(result.dtype))}, {"shape", result.shape}});
   }
+  return {{"arguments", std::move(arguments)}, {"results", std::move(results)}};
+}
+
+// The request for child `number`, 0 or 1.
+std::string MakeRequest(const CompiledCandidate& candidate, const std::vector<CallSet>& sets,
+                        const std::vector<uint32_t>& sequence, const TraceOptions& options,
+                        int number) {
+  json described = json::array();
+  for (const CallSet& set : sets) described.push_back(Describe(set));
   const json header = {{"library", std::filesystem::absolute(candidate.host_library).string()},
                        {"function", options.function},
                        {"style", candidate.style == CandidateStyle::kTorch ? "torch" : "launcher"},
-                       {"arguments", std::move(described)},
-                       {"results", std::move(results)},
+                       {"sets", std::move(described)},
+                       {"sequence", sequence},
                        {"hints", LauncherHints(candidate.text)},
                        {"memory", options.memory_bytes},
                        {"device_memory", options.device_memory_bytes},
@@ -155,12 +168,14 @@ std::string MakeRequest(const CompiledCandidate& candidate,
   request += text;
   const Rng rng(20);
   uint64_t stream = 0;
-  for (const CallArgument* tensor : FlattenTensors(arguments)) {
-    if (IsBlank(*tensor)) continue;
-    std::vector<std::byte> storage;
-    if (number != 0) storage = OtherData(*tensor, rng.Fork(stream++));
-    const std::span<const std::byte> bytes = number == 0 ? StorageOf(*tensor, storage) : storage;
-    request.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const CallSet& set : sets) {
+    for (const CallArgument* tensor : FlattenTensors(set.arguments)) {
+      if (IsBlank(*tensor)) continue;
+      std::vector<std::byte> storage;
+      if (number != 0) storage = OtherData(*tensor, rng.Fork(stream++));
+      const std::span<const std::byte> bytes = number == 0 ? StorageOf(*tensor, storage) : storage;
+      request.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
   }
   return request;
 }
@@ -231,6 +246,135 @@ FindingKind KindOf(MergeProblem::Kind kind) {
   return FindingKind::kUnsupported;
 }
 
+struct Children {
+  Child a;
+  Child b;
+};
+
+// Two children at a time, with other data, addresses and all else that is no argument.
+Result<Children> RunChildren(const CompiledCandidate& candidate, const std::vector<CallSet>& sets,
+                             const std::vector<uint32_t>& sequence, const TraceOptions& options,
+                             ProcessRunner& processes) {
+  const std::filesystem::path tracer = FindTracer(options);
+  const auto run = [&](int number) {
+    return processes.Run({.argv = {tracer.string()},
+                          .unset_env = {"LD_PRELOAD", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"},
+                          .input = MakeRequest(candidate, sets, sequence, options, number),
+                          .timeout = options.timeout,
+                          .max_output = options.max_reply});
+  };
+  std::future<Result<ProcessResult>> other = std::async(std::launch::async, [&] { return run(1); });
+  Result<ProcessResult> first = run(0);
+  Result<ProcessResult> second = other.get();
+  if (!first.ok()) return std::move(first).error();
+  if (!second.ok()) return std::move(second).error();
+  return Children{Examine(*first, options), Examine(*second, options)};
+}
+
+// Findings and where each was made, which is known by its site in the host library.
+struct Findings {
+  std::vector<HostFinding> list;
+  std::vector<uint64_t> sites;
+
+  void Add(FindingKind kind, std::string message, uint64_t site) {
+    list.push_back({kind, std::move(message), {}});
+    sites.push_back(site);
+  }
+  void Add(const Child& child) {
+    list.insert(list.end(), child.findings.begin(), child.findings.end());
+    sites.insert(sites.end(), child.sites.begin(), child.sites.end());
+  }
+  std::vector<HostFinding> Resolve(const CompiledCandidate& candidate, ProcessRunner& processes) {
+    const std::vector<SourceLocation> places = ResolveSites(candidate, sites, processes);
+    for (size_t i = 0; i < places.size(); ++i) list[i].where = places[i];
+    return std::move(list);
+  }
+};
+
+Findings FindingsOf(const Children& children) {
+  Findings findings;
+  findings.Add(children.a);
+  if (children.a.trace && !children.b.trace) findings.Add(children.b);
+  return findings;
+}
+
+// Nothing if a child did not come to its end or the two differ; a finding says so.
+std::optional<MergedCalls> Merge(const CompiledCandidate& candidate, const Children& children,
+                                 const TraceOptions& options, Findings& findings) {
+  if (!children.a.trace || !children.b.trace) return std::nullopt;
+  MergedCalls merged =
+      MergeTraces(*children.a.trace, *children.b.trace, ParameterUse(candidate.ptx), options.merge);
+  if (!merged.problem) return merged;
+  findings.Add(KindOf(merged.problem->kind), merged.problem->message, merged.problem->site);
+  return std::nullopt;
+}
+
+// The launch that step `i` of the call is; null: it is none.
+const LaunchStep* LaunchAt(const RawTrace::Call& call, size_t i) {
+  return i < call.steps.size() ? std::get_if<LaunchStep>(&call.steps[i].action) : nullptr;
+}
+
+// Whether a number among the parameters of a launch, which `other` has otherwise, is a constant of
+// the device code or next to one.
+bool IsAtAConstant(const RawTrace::Call& call, const RawTrace::Call& other,
+                   const ptx::Constants& constants) {
+  const auto near = [](const auto& numbers, double value) {
+    return std::any_of(numbers.begin(), numbers.end(), [&](const auto number) {
+      return std::abs(static_cast<double>(number) - value) <= 1;
+    });
+  };
+  for (size_t i = 0; i < call.steps.size(); ++i) {
+    const LaunchStep* launch = LaunchAt(call, i);
+    const LaunchStep* before = LaunchAt(other, i);
+    if (launch == nullptr || before == nullptr) continue;
+    const size_t bytes = std::min(launch->parameters.size(), before->parameters.size());
+    for (size_t at = 0; at + 4 <= bytes; at += 4) {
+      int32_t word = 0;
+      float number = 0;
+      std::memcpy(&word, launch->parameters.data() + at, 4);
+      std::memcpy(&number, launch->parameters.data() + at, 4);
+      if (std::memcmp(&word, before->parameters.data() + at, 4) == 0) continue;
+      // Small integers look like floats next to nothing.
+      const bool is_float = std::isnormal(number);
+      if (near(constants.integers, word) || (is_float && near(constants.floats, number))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The calls whose plans are wanted: all of them, or of many the first ones, the last, some between
+// them, and those in which a number meets a constant of the device code.
+std::vector<size_t> ChooseCalls(const std::vector<RawTrace::Call>& calls, std::string_view ptx) {
+  constexpr size_t kMost = 24;
+  std::set<size_t> chosen;
+  for (size_t i = 0; i < std::min(calls.size(), kMost / 2); ++i) chosen.insert(i);
+  for (size_t i = 0; i <= kMost / 2; ++i) chosen.insert((calls.size() - 1) * i / (kMost / 2));
+  if (calls.size() > kMost) {
+    const Result<ptx::Module> module = ptx::Parse(ptx, "candidate.ptx");
+    const ptx::Constants constants = module.ok() ? ptx::ConstantsOf(*module) : ptx::Constants();
+    std::map<uint32_t, size_t> first;  // calls of each set
+    size_t at_constants = 0;
+    for (size_t i = 0; i < calls.size() && at_constants < 2 * kMost; ++i) {
+      const RawTrace::Call& other = calls[first.emplace(calls[i].set, i).first->second];
+      if (!chosen.contains(i) && IsAtAConstant(calls[i], other, constants)) {
+        chosen.insert(i);
+        ++at_constants;
+      }
+    }
+  }
+  return {chosen.begin(), chosen.end()};
+}
+
+bool IsValid(const Plan& plan, const TraceOptions& options, Findings& findings) {
+  const Status valid = Validate(plan, options.limits);
+  if (!valid.ok()) {
+    findings.Add(FindingKind::kForged, "the plan is not valid: " + valid.error().message(), 0);
+  }
+  return valid.ok();
+}
+
 }  // namespace
 
 bool Refutes(FindingKind kind) {
@@ -242,46 +386,52 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
                            const std::vector<CallArgument>& arguments, const TraceOptions& options,
                            ProcessRunner& processes) {
   const auto start = std::chrono::steady_clock::now();
-  const std::filesystem::path tracer = FindTracer(options);
-  const auto run = [&](int number) {
-    return processes.Run({.argv = {tracer.string()},
-                          .unset_env = {"LD_PRELOAD", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"},
-                          .input = MakeRequest(candidate, arguments, options, number),
-                          .timeout = options.timeout,
-                          .max_output = options.max_reply});
-  };
-  std::future<Result<ProcessResult>> other = std::async(std::launch::async, [&] { return run(1); });
-  Result<ProcessResult> first = run(0);
-  Result<ProcessResult> second = other.get();
-  if (!first.ok()) return std::move(first).error();
-  if (!second.ok()) return std::move(second).error();
-
+  const std::vector<CallSet> sets = {{arguments, options.results}};
+  KS_TRY(Children children, RunChildren(candidate, sets, {}, options, processes));
   TraceOutcome outcome;
-  Child a = Examine(*first, options);
-  Child b = Examine(*second, options);
-  outcome.printed = a.printed;
-  outcome.findings = a.findings;
-  std::vector<uint64_t> sites = a.sites;
-  if (a.trace && !b.trace) {
-    outcome.findings.insert(outcome.findings.end(), b.findings.begin(), b.findings.end());
-    sites.insert(sites.end(), b.sites.begin(), b.sites.end());
+  outcome.printed = children.a.printed;
+  Findings findings = FindingsOf(children);
+  if (std::optional<MergedCalls> merged = Merge(candidate, children, options, findings)) {
+    outcome.direct = children.a.trace->data;
+    Plan plan = PlanOfCall(*merged, merged->calls.size() - 1).plan;
+    if (IsValid(plan, options, findings)) outcome.plan = std::move(plan);
   }
-  if (a.trace && b.trace) {
-    outcome.direct = a.trace->data;
-    Merged merged = MergeTraces(*a.trace, *b.trace, ParameterUse(candidate.ptx), options.merge);
-    if (merged.problem) {
-      outcome.findings.push_back({KindOf(merged.problem->kind), merged.problem->message, {}});
-      sites.push_back(merged.problem->site);
-    } else if (const Status valid = Validate(merged.plan, options.limits); !valid.ok()) {
-      outcome.findings.push_back(
-          {FindingKind::kForged, "the plan is not valid: " + valid.error().message(), {}});
-      sites.push_back(0);
-    } else {
-      outcome.plan = std::move(merged.plan);
+  outcome.findings = findings.Resolve(candidate, processes);
+  outcome.duration = std::chrono::steady_clock::now() - start;
+  return outcome;
+}
+
+Result<SequenceOutcome> TraceSequence(const CompiledCandidate& candidate,
+                                      const std::vector<CallSet>& sets,
+                                      const std::vector<uint32_t>& sequence,
+                                      const TraceOptions& options, ProcessRunner& processes) {
+  const auto start = std::chrono::steady_clock::now();
+  KS_TRY(Children children, RunChildren(candidate, sets, sequence, options, processes));
+  SequenceOutcome outcome;
+  Findings findings = FindingsOf(children);
+  if (const std::optional<MergedCalls> merged = Merge(candidate, children, options, findings)) {
+    const GivenBytes given = [&](const ForeignInput& input) {
+      return StorageBytes(*FlattenTensors(sets.at(input.set).arguments).at(input.argument));
+    };
+    outcome.different = merged->calls.size();
+    size_t steps = 0;
+    for (const size_t i : ChooseCalls(merged->calls, candidate.ptx)) {
+      const RawTrace::Call& call = merged->calls[i];
+      CallPlan plan = PlanOfCall(*merged, i, given);
+      // Where each call needs all those before it, the last ones are too much to run.
+      steps += plan.plan.preparation.size();
+      if (steps > kMostPreparation) break;
+      if (!IsValid(plan.plan, options, findings)) {
+        outcome.plans.clear();
+        break;
+      }
+      outcome.plans.push_back({call.set, call.number, call.times, std::move(plan)});
     }
+    outcome.calls = children.a.trace->all_calls;
+    outcome.lost = children.a.trace->lost;
+    outcome.lost_in = children.a.trace->lost_in;
   }
-  const std::vector<SourceLocation> places = ResolveSites(candidate, sites, processes);
-  for (size_t i = 0; i < places.size(); ++i) outcome.findings[i].where = places[i];
+  outcome.findings = findings.Resolve(candidate, processes);
   outcome.duration = std::chrono::steady_clock::now() - start;
   return outcome;
 }

@@ -66,6 +66,38 @@ Result<TraceOutcome> Trace(const CompiledCandidate& candidate,
                            const std::vector<CallArgument>& arguments, const TraceOptions& options,
                            ProcessRunner& processes);
 
+// One call of a sequence that differs from those before it, apart from where its own memory lies.
+struct SequencePlan {
+  size_t set = 0;       // its arguments
+  uint32_t number = 0;  // of the call, counted from 1
+  uint32_t times = 1;   // calls that do this, with this one
+  // Earlier calls are its preparation where it uses what they left.
+  CallPlan of_call;
+
+  const Plan& plan() const { return of_call.plan; }
+};
+
+struct SequenceOutcome {
+  std::vector<SequencePlan> plans;  // the first, the last and some between if there are many
+  size_t different = 0;             // calls that differ from those before them
+  uint32_t calls = 0;               // that were made
+  uint32_t lost = 0;                // allocations that were left behind in the last `lost_in` calls
+  uint32_t lost_in = 0;
+  std::vector<HostFinding> findings;  // without plans: the first one says why
+  std::chrono::nanoseconds duration{0};
+};
+
+// Calls the function many times in one process: call i with the arguments `sets[sequence[i]]`.
+// Kernels run only for host code that looks at their results; then there are fewer calls.
+struct CallSet {
+  std::vector<CallArgument> arguments;
+  std::vector<PlanTensor> results;  // as TraceOptions::results
+};
+Result<SequenceOutcome> TraceSequence(const CompiledCandidate& candidate,
+                                      const std::vector<CallSet>& sets,
+                                      const std::vector<uint32_t>& sequence,
+                                      const TraceOptions& options, ProcessRunner& processes);
+
 // What the sandbox does on this machine.
 struct SandboxState {
   std::vector<std::string>

@@ -51,6 +51,8 @@ bool Overlaps(const PlanTensor& tensor) {
   return false;
 }
 
+}  // namespace
+
 void CheckOutputs(const Plan& plan, StageResult& stage) {
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const PlanTensor& output = plan.outputs[i];
@@ -85,8 +87,6 @@ void CheckOutputs(const Plan& plan, StageResult& stage) {
     }
   }
 }
-
-}  // namespace
 
 void NotePlan(Verification& verification, const Plan& plan, StageResult& stage) {
   Verdict& verdict = verification.verdict;

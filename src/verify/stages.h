@@ -14,14 +14,20 @@ Result<StageResult> PlanStage(Verification& verification);
 // What a plan uses (kernels, libraries, streams), into the verdict; other shapes may take other
 // ways.
 void NotePlan(Verification& verification, const Plan& plan, StageResult& stage);
+// Whether the results of a plan have memory of their own.
+void CheckOutputs(const Plan& plan, StageResult& stage);
 // stage_checkers.cc: a run at the quick shape under all checkers.
 Result<StageResult> CheckersStage(Verification& verification);
 // stage_numbers.cc: the task's own inputs and structured ones, at quick and hidden shapes.
 Result<StageResult> NumbersStage(Verification& verification);
-// stage_assemble.cc: does NVIDIA's assembler take it, and have blocks registers enough?
+// stage_assemble.cc: whether NVIDIA's assembler takes the code and a block gets its registers.
 Result<StageResult> AssembleStage(Verification& verification);
 // stage_earlier_calls.cc: does anything of an earlier call show in a later one?
 Result<StageResult> EarlierCallsStage(Verification& verification);
+// stage_calls.cc: are the first call, later ones and those after other shapes right, too?
+Result<StageResult> CallsStage(Verification& verification);
+// stage_state.cc: does what kernels leave in device memory make a later call wrong?
+Result<StageResult> StateStage(Verification& verification);
 // stage_algebra.cc: the same as real algebra, apart from rounding?
 Result<StageResult> AlgebraStage(Verification& verification);
 // stage_dependence.cc: does every input matter as it must, and every kernel?

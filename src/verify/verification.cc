@@ -312,6 +312,17 @@ Result<std::optional<Case>> Verification::MakeCase(const TracedShape& traced,
   return made;
 }
 
+Result<std::optional<Case>> Verification::DrawnCase(size_t configuration) {
+  const TracedShape& traced = *shapes.at(configuration);
+  const bool first = configuration == 0;
+  const bool timing = !first && traced.request.configuration.group == "timing";
+  const std::string inputs = timing && traced.evaluated_here ? "redrawn" : "task";
+  return MakeCase(
+      traced, inputs,
+      CaseSecret(traced, inputs, first ? SeedStream::kTaskDraws : SeedStream::kShapeDraws,
+                 first ? 0 : configuration));
+}
+
 Result<std::optional<Case>> Verification::MakeCaseOf(const TracedShape& traced, TensorMap values,
                                                      const std::string& inputs, uint64_t seed) {
   Case made{.inputs = inputs, .seed = seed};

@@ -97,7 +97,8 @@ enum class SeedStream : uint64_t {
   kTimingDraw,
   kTimingBlocks,
   kTimingPoison,
-  kLayouts,  // places of tensors
+  kLayouts,   // places of tensors
+  kSequence,  // the order of many calls
 };
 
 class Verification {
@@ -128,6 +129,9 @@ class Verification {
   // A draw of the task by PyTorch, or of a recipe. Nothing: PyTorch has no finite answer there.
   Result<std::optional<Case>> MakeCase(const TracedShape& traced, const std::string& inputs,
                                        uint64_t seed);
+  // The draw by which numbers are judged at a configuration that is prepared: PyTorch was asked
+  // already.
+  Result<std::optional<Case>> DrawnCase(size_t configuration);
   // With these values for the placeholders.
   Result<std::optional<Case>> MakeCaseOf(const TracedShape& traced, TensorMap values,
                                          const std::string& inputs, uint64_t seed);

@@ -19,7 +19,7 @@ struct Stage {
 
 // Cheap before expensive, so that a wrong candidate is refuted soon; what explains a wrong number
 // (a race, a read out of bounds) before the number itself.
-// clang-format off: one a line
+// clang-format off
 constexpr Stage kStages[] = {
     {"compile", CompileStage},
     {"plan", PlanStage},
@@ -27,6 +27,8 @@ constexpr Stage kStages[] = {
     {"numbers", NumbersStage},
     {"assemble", AssembleStage},
     {"earlier_calls", EarlierCallsStage},
+    {"calls", CallsStage},
+    {"state", StateStage},
     {"algebra", AlgebraStage},
     {"dependence", DependenceStage},
     {"layouts", LayoutsStage},

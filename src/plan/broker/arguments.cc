@@ -30,12 +30,22 @@ uint64_t Room(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage + kPa
 
 }  // namespace
 
-std::optional<uint64_t> Arguments::RoomFor(const json& described) {
+std::optional<uint64_t> Arguments::RoomFor(const json& sets) {
+  uint64_t room = 0;
+  for (const json& set : sets) {
+    const std::optional<uint64_t> one = RoomOf(set["arguments"]);
+    if (!one) return std::nullopt;
+    room += *one;
+  }
+  return room;
+}
+
+std::optional<uint64_t> Arguments::RoomOf(const json& described) {
   uint64_t room = 0;
   for (const json& one : described) {
     const std::string kind = one["kind"];
     if (kind == "list") {
-      const std::optional<uint64_t> items = RoomFor(one["items"]);
+      const std::optional<uint64_t> items = RoomOf(one["items"]);
       if (!items) return std::nullopt;
       room += *items;
     } else if (kind == "tensor") {
@@ -69,29 +79,34 @@ bool Arguments::PlaceOne(json& described, const std::function<bool(void*, size_t
   const bool blank = described.value("blank", false);
   if (bytes > 0 && (to == nullptr || (!blank && !read(to, bytes)))) return false;
   const auto* data = static_cast<const std::byte*>(to);
-  given_.push_back({address, described["name"], {data, data + (blank ? 0 : bytes)}});
+  given_.back().push_back({address, described["name"], {data, data + (blank ? 0 : bytes)}});
   described["address"] = address;
   described["bytes"] = bytes;
   return true;
 }
 
-bool Arguments::Place(json& described, uint64_t address,
+bool Arguments::Place(json& sets, uint64_t address,
                       const std::function<bool(void*, size_t)>& read) {
   next_ = address;
-  for (json& one : described) {
-    if (!PlaceOne(one, read)) return false;
+  for (json& set : sets) {
+    given_.emplace_back();
+    for (json& one : set["arguments"]) {
+      if (!PlaceOne(one, read)) return false;
+    }
   }
   return true;
 }
 
 void Arguments::AddTo(TraceRecorder& recorder) const {
-  for (size_t i = 0; i < given_.size(); ++i) {
-    recorder.AddInput(given_[i].address, given_[i].name, static_cast<uint32_t>(i));
+  for (uint32_t set = 0; set < given_.size(); ++set) {
+    for (uint32_t i = 0; i < given_[set].size(); ++i) {
+      recorder.AddInput(given_[set][i].address, given_[set][i].name, set, i);
+    }
   }
 }
 
-void Arguments::Restore() const {
-  for (const Given& one : given_) {
+void Arguments::Restore(uint32_t set) const {
+  for (const Given& one : given_.at(set)) {
     void* to = Runtime::Get().memory().HostAlias(one.address, one.bytes.size());
     if (to != nullptr && !one.bytes.empty()) std::memcpy(to, one.bytes.data(), one.bytes.size());
   }

@@ -80,8 +80,8 @@ bool SameCode(std::string_view a, std::string_view b) { return a == b || Bare(a)
 Broker::Broker(int reply, std::string ptx, PlanLimits limits)
     : ptx_(std::move(ptx)),
       limits_(limits),
-      recorder_(reply, [this] { Module(); }),
-      parameter_use_(ptx_) {}
+      parameter_use_(ptx_),
+      recorder_(reply, [this] { Module(); }, parameter_use_) {}
 
 Broker::~Broker() {
   if (module_ != nullptr) Runtime::Get().registry().Remove(module_);
@@ -191,6 +191,7 @@ Broker::Next Broker::OnAllocate(const protocol::AllocateMessage& message) {
         !made.ok()) {
       return Forged(made.error().message());
     }
+    recorder_.NoteAllocation(memory.Find(message.address)->id);
     return Next::kGoOn;
   }
   if (const Status made = memory.AllocateAt(message.address, message.bytes, KindOf(message.memory),
@@ -198,13 +199,20 @@ Broker::Next Broker::OnAllocate(const protocol::AllocateMessage& message) {
       !made.ok()) {
     return Forged(made.error().message());
   }
+  recorder_.NoteAllocation(memory.Find(message.address)->id);
   return Next::kGoOn;
 }
 
 Broker::Next Broker::OnFree(const protocol::FreeMessage& message) {
   const std::optional<vgpu::Allocation> found = Runtime::Get().memory().Find(message.address);
   if (freed_.contains(message.address)) {
-    return Problem(FindingKind::kDoubleFree, "the host code frees memory twice");
+    return Problem(FindingKind::kDoubleFree, "the host code frees memory twice", message.site);
+  }
+  if (message.refused || recorder_.IsInput(message.address)) {
+    return Problem(FindingKind::kInvalidFree,
+                   "the host code frees device memory that is not its own: an argument's, a "
+                   "tensor's, or a part of an allocation",
+                   message.site);
   }
   if (!found || found->address != message.address) {
     return Forged("memory is freed that is not there");
@@ -212,10 +220,6 @@ Broker::Next Broker::OnFree(const protocol::FreeMessage& message) {
   if (found->kind == vgpu::AllocationKind::kGlobal ||
       found->kind == vgpu::AllocationKind::kConstant) {
     return Problem(FindingKind::kUnsupported, "the host code unloads its device code");
-  }
-  if (recorder_.IsInput(message.address)) {
-    return Problem(FindingKind::kUseAfterFree,
-                   "the host code frees an argument, which belongs to its caller");
   }
   freed_[message.address] = found->end();
   recorder_.Free(message.address);
@@ -367,7 +371,8 @@ Broker::Next Broker::OnRead(const protocol::ReadMessage& message) {
 }
 
 Broker::Next Broker::OnSynchronise(const protocol::SynchroniseMessage& message) {
-  recorder_.Run();
+  // Among many calls nothing runs for a host that can't look at it.
+  if (!many_calls_ || !message.ranges.empty()) recorder_.Look();
   std::vector<std::byte> bytes;
   for (const protocol::SynchroniseMessage::Range& range : message.ranges) {
     const auto* data = static_cast<const std::byte*>(
@@ -460,8 +465,19 @@ Broker::Next Broker::OnReturned(const protocol::ReturnedMessage& message) {
 }
 
 Broker::Next Broker::OnThrew(const protocol::ThrewMessage& message) {
-  return Problem(message.unsupported ? FindingKind::kUnsupported : FindingKind::kException,
-                 message.text, message.site, message.ran_out_of_memory);
+  using Why = protocol::ThrewMessage::Why;
+  FindingKind kind = FindingKind::kException;
+  switch (message.why) {
+    case Why::kException:
+      break;
+    case Why::kUnsupported:
+      kind = FindingKind::kUnsupported;
+      break;
+    case Why::kNoFunction:
+      kind = FindingKind::kNoFunction;
+      break;
+  }
+  return Problem(kind, message.text, message.site, message.ran_out_of_memory);
 }
 
 bool Broker::Conclude(bool direct) {

@@ -37,6 +37,8 @@ class Broker {
   const protocol::ReturnedMessage& returned() const { return returned_; }
   // The result of the call that counts: lines of the trace, or a finding. False: no result.
   bool Conclude(bool direct);
+  // Many calls follow one another, and nothing that they launch runs unless the host can see it.
+  void ExpectManyCalls() { many_calls_ = true; }
 
  private:
   Next Forged(const std::string& what);
@@ -73,17 +75,18 @@ class Broker {
 
   std::string ptx_;
   PlanLimits limits_;
+  ParameterUse parameter_use_;
   TraceRecorder recorder_;
   cudart::DeviceModule* module_ = nullptr;
   bool tried_to_load_ = false;
   bool told_of_module_ = false;
   bool device_code_fails_ = false;
+  bool many_calls_ = false;
   uint64_t uploaded_ = 0;
   uint64_t registered_ = 0;
   uint64_t allocations_ = 0;
   std::set<uint32_t> events_;
   std::map<uint64_t, uint64_t> freed_;  // where memory began that was freed, and where it ended
-  ParameterUse parameter_use_;
   std::string* answer_ = nullptr;
   protocol::ReturnedMessage returned_;
 };

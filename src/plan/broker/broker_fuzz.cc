@@ -36,7 +36,7 @@ class HostileChild {
                       static_cast<protocol::Memory>(data_.ConsumeIntegralInRange<uint32_t>(0, 5)),
                       data_.ConsumeBool() ? "counter" : Text()});
       case Kind::kFree:
-        return protocol::Encode(kind, protocol::FreeMessage{Address()});
+        return protocol::Encode(kind, protocol::FreeMessage{Address(), data_.ConsumeBool()});
       case Kind::kModule:
         return protocol::Encode(kind,
                                 protocol::ModuleMessage{data_.ConsumeBool() ? kTestPtx : Text()});

@@ -72,9 +72,9 @@ TEST_F(BrokerTest, LaunchesRunWhenTheHostLooks) {
   ASSERT_EQ(data->bytes.size(), 16u);
   EXPECT_EQ(data->bytes[12], std::byte{7});
   const RawTrace trace = Trace();
-  ASSERT_EQ(trace.preparation.size(), 2u);
-  EXPECT_TRUE(std::holds_alternative<LaunchStep>(trace.preparation[0].action));
-  EXPECT_TRUE(std::holds_alternative<HostReadStep>(trace.preparation[1].action));
+  ASSERT_EQ(trace.calls[0].steps.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<LaunchStep>(trace.calls[0].steps[0].action));
+  EXPECT_TRUE(std::holds_alternative<HostReadStep>(trace.calls[0].steps[1].action));
 }
 
 TEST_F(BrokerTest, FreedMemoryIsNotUsed) {
@@ -97,7 +97,7 @@ TEST_F(BrokerTest, FreedMemoryIsNotUsed) {
   EXPECT_EQ(trace.findings[2].kind, FindingKind::kDoubleFree);
 }
 
-TEST_F(BrokerTest, AnArgumentThatTheKernelDoesNotReadIsNoUse) {
+TEST_F(BrokerTest, TheEndOfFreedMemoryIsNoUse) {
   const uint64_t buffer = Allocate(0, 16);
   const uint64_t other = Allocate(1, 16);
   EXPECT_EQ(test_->Send(Kind::kFree, protocol::FreeMessage{buffer}), Next::kGoOn);
@@ -113,8 +113,8 @@ TEST_F(BrokerTest, NoMessageDeclaresAPhase) {
   test_->Send(Kind::kReturned, protocol::ReturnedMessage{});
   test_->Send(Kind::kThrew, protocol::ThrewMessage{.text = "{\"s\":\"phase\",\"p\":\"plan\"}\n"});
   const RawTrace trace = Trace();
-  EXPECT_EQ(trace.preparation.size(), 1u);
-  EXPECT_TRUE(trace.steps.empty());
+  EXPECT_EQ(trace.calls[0].steps.size(), 1u);
+  EXPECT_EQ(trace.calls.size(), 1u);
   EXPECT_FALSE(trace.complete);
 }
 

@@ -98,9 +98,9 @@ class Session {
                               .elsewhere = true});
     if (runtime.Initialise() != cudaSuccess) return Fail("the virtual GPU could not be set up");
 
-    const std::optional<uint64_t> room = Arguments::RoomFor(request_["arguments"]);
+    const std::optional<uint64_t> room = Arguments::RoomFor(request_["sets"]);
     const uint64_t first = runtime.memory().first_address();
-    if (!room || !arguments_.Place(request_["arguments"], first, ReadAll)) {
+    if (!room || !arguments_.Place(request_["sets"], first, ReadAll)) {
       return Fail("the request is not one of this version");
     }
     std::ifstream in(request_["ptx"].get<std::string>(), std::ios::binary);
@@ -109,8 +109,7 @@ class Session {
     arguments_.AddTo(broker_->recorder());
 
     json told = {{"gpu", settings.runtime.gpu}, {"disguise", request_.value("disguise", false)}};
-    for (const char* key :
-         {"library", "function", "style", "arguments", "results", "hints", "memory", "without"}) {
+    for (const char* key : {"library", "function", "style", "sets", "hints", "memory", "without"}) {
       told[key] = request_[key];
     }
     if (!Say(Kind::kStart, protocol::StartMessage{.request = told.dump(),
@@ -129,28 +128,67 @@ class Session {
     return 0;
   }
 
-  // The library is loaded, then its function is called twice: the first call is the preparation,
-  // the second the plan.
   void Trace() {
-    TraceRecorder& recorder = broker_->recorder();
-    recorder.Phase("preparation");
-    const bool loaded = Say(Kind::kLoad, protocol::LoadMessage{}) && AwaitReturn();
-    supervisor_->Close();
-    if (!loaded || !Call(1)) return;
-    // The second call gets what the first one got, also where the first changed it.
-    recorder.Later([this] { arguments_.Restore(); });
-    recorder.Phase("plan");
-    if (!Call(2)) return;
-    if (broker_->Conclude(request_["direct"].get<bool>())) {
+    const auto sequence = request_["sequence"].get<std::vector<uint32_t>>();
+    if (sequence.empty() ? TraceTwoCalls() : TraceSequence(sequence)) {
       // Nothing of the child counts any more.
       child_->End();
       TellRefusals();
-      recorder.Emit({{"s", "done"}});
+      broker_->recorder().Emit({{"s", "done"}});
     }
   }
 
-  bool Call(uint32_t number) {
-    return Say(Kind::kCall, protocol::CallMessage{number}) && AwaitReturn();
+  bool Load() {
+    const bool loaded = Say(Kind::kLoad, protocol::LoadMessage{}) && AwaitReturn();
+    supervisor_->Close();
+    return loaded;
+  }
+
+  // The library is loaded, then its function is called twice: the first call is the preparation,
+  // the second the plan.
+  bool TraceTwoCalls() {
+    TraceRecorder& recorder = broker_->recorder();
+    recorder.BeginCall(1, 0);
+    if (!Load() || !Call(1, 0)) return false;
+    // The second call gets what the first one got, also where the first changed it.
+    recorder.Later([this] { arguments_.Restore(0); });
+    recorder.BeginCall(2, 0);
+    return Call(2, 0) && broker_->Conclude(request_["direct"].get<bool>());
+  }
+
+  // Many calls, each with the set of arguments that `sequence` names. Calls in which the host looks
+  // at results cost more than others, since kernels run for them: there are fewer of those.
+  bool TraceSequence(const std::vector<uint32_t>& sequence) {
+    constexpr uint64_t kCostOfALook = 25;
+    TraceRecorder& recorder = broker_->recorder();
+    broker_->ExpectManyCalls();
+    uint32_t calls = 0;
+    int64_t live_halfway = 0;
+    uint32_t halfway = 0;
+    for (const uint32_t set : sequence) {
+      if (calls + recorder.looks() * kCostOfALook >= sequence.size()) break;
+      ++calls;
+      recorder.BeginRepeatableCall(calls, set);
+      if (calls == 1 && !Load()) return false;
+      recorder.Later([this, set] { arguments_.Restore(set); });
+      if (!Call(calls, set) || !broker_->Conclude(false)) return false;
+      recorder.EndRepeatableCall();
+      if (calls == sequence.size() / 2) {
+        halfway = calls;
+        live_halfway = recorder.live();
+      }
+    }
+    const bool knows_leaks = halfway > 0 && calls > halfway;
+    recorder.Emit({{"s", "calls"},
+                   {"n", calls},
+                   {"times", recorder.times()},
+                   {"lost", knows_leaks ? std::max<int64_t>(0, recorder.live() - live_halfway) : 0},
+                   {"in", knows_leaks ? calls - halfway : 0}});
+    return true;
+  }
+
+  bool Call(uint32_t number, uint32_t set) {
+    return Say(Kind::kCall, protocol::CallMessage{number, set}) && AwaitReturn();
   }
 
   // Serves the child until its function is back. False: it won't be; a finding says why.
@@ -242,8 +280,8 @@ std::filesystem::path ProbeLibrary() {
 // each try (host/probe.cc).
 int TryWalls(int reply) {
   json request = {{"device_memory", uint64_t{1} << 30},
-                  {"arguments", json::array()},
-                  {"results", json::array()},
+                  {"sets", {{{"arguments", json::array()}, {"results", json::array()}}}},
+                  {"sequence", json::array()},
                   {"hints", json::array()},
                   {"ptx", "/dev/null"},
                   {"library", ProbeLibrary().string()},

@@ -1,5 +1,6 @@
 #include "plan/broker/recorder.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,10 +51,18 @@ std::string Hex(const std::byte* data, size_t bytes) {
   return text;
 }
 
+std::string TextOf(const json& line) {
+  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void TraceRecorder::Emit(const json& line) {
   ++lines_;
-  out_ += line.dump(-1, ' ', false, json::error_handler_t::replace);
-  out_ += '\n';
+  if (call_) {
+    ++call_->line_count;
+    call_->lines += TextOf(line) + '\n';
+    return;
+  }
+  out_ += TextOf(line) + '\n';
   if (out_.size() >= kBufferedBytes) FlushReply();
 }
 
@@ -68,13 +77,15 @@ void TraceRecorder::FlushReply() {
   out_.clear();
 }
 
-void TraceRecorder::Record(json step, const protocol::Place& place) {
+void TraceRecorder::Record(json step, const protocol::Place& place,
+                           const std::vector<std::byte>& bytes) {
   uint32_t stream = 0;
   if (place.stream != 0) {
     stream =
         streams_.emplace(place.stream, static_cast<uint32_t>(streams_.size() + 1)).first->second;
   }
   step["st"] = stream;
+  if (call_) call_->comparable += Comparable(step, bytes);
   step["at"] = place.site;
   Emit(step);
 }
@@ -105,15 +116,23 @@ std::optional<uint32_t> TraceRecorder::Note(uint64_t address, uint64_t* offset) 
                {"a", allocation->address},
                {"n", allocation->size},
                {"kind", KindName(allocation->kind)}};
+  std::string name = fmt::format("kept {}", allocation->id);
   if (const auto input = inputs_.find(allocation->address); input != inputs_.end()) {
     line["kind"] = "input";
-    line["name"] = input->second.first;
-    line["arg"] = input->second.second;
+    line["name"] = input->second.name;
+    line["set"] = input->second.set;
+    line["arg"] = input->second.argument;
+    name = fmt::format("input {} {}", input->second.set, input->second.argument);
   } else if (line["kind"] == "variable") {
     line["name"] = allocation->variable;
+    name = "variable " + allocation->variable;
+  } else if (call_ && allocation->id >= call_->first_allocation) {
+    name = fmt::format("fresh {}", call_->fresh++);
   }
   Emit(line);
   seen_.emplace(allocation->id, index);
+  names_.push_back(std::move(name));
+  if (call_) call_->noted.push_back(allocation->id);
   return index;
 }
 
@@ -132,8 +151,9 @@ void TraceRecorder::NotePointers(const std::vector<std::byte>& bytes) {
   }
 }
 
-void TraceRecorder::AddInput(uint64_t address, const std::string& name, uint32_t argument) {
-  inputs_[address] = {name, argument};
+void TraceRecorder::AddInput(uint64_t address, const std::string& name, uint32_t set,
+                             uint32_t argument) {
+  inputs_[address] = {name, set, argument};
   Note(address);
 }
 
@@ -155,7 +175,7 @@ void TraceRecorder::Launch(const protocol::Place& place, cudart::KernelWork work
           {"m", work.dynamic_shared},
           {"coop", work.cooperative},
           {"p", Hex(work.parameters.data(), work.parameters.size())}},
-         place);
+         place, work.parameters);
   pending_.emplace_back([work = std::move(work)] { Runtime::Get().Execute(cudart::Work(work)); });
 }
 
@@ -216,7 +236,7 @@ void TraceRecorder::Upload(protocol::UploadMessage upload) {
   Record({{"s", "upload"},
           {"to", Reference(upload.to)},
           {"data", Hex(upload.bytes.data(), upload.bytes.size())}},
-         upload.place);
+         upload.place, upload.bytes);
   pending_.emplace_back([upload = std::move(upload)] {
     void* to = At(upload.to, upload.bytes.size());
     if (to == nullptr || upload.bytes.empty()) return;
@@ -225,7 +245,7 @@ void TraceRecorder::Upload(protocol::UploadMessage upload) {
 }
 
 const std::byte* TraceRecorder::Read(const protocol::ReadMessage& read) {
-  Run();
+  Look();
   Record({{"s", "read"}, {"from", Reference(read.from)}, {"n", read.bytes}}, read.place);
   return static_cast<const std::byte*>(At(read.from, read.bytes));
 }
@@ -256,7 +276,9 @@ void TraceRecorder::Event(const protocol::EventMessage& message, bool record) {
 }
 
 void TraceRecorder::Free(uint64_t address) {
-  Note(address);
+  --live_;
+  // The result of a call is freed in the next one, which is nothing that call does.
+  if (!call_) Note(address);
   pending_.emplace_back([address] {
     vgpu::DeviceMemory& memory = Runtime::Get().memory();
     if (!memory.Free(address).ok()) {
@@ -268,18 +290,100 @@ void TraceRecorder::Free(uint64_t address) {
 void TraceRecorder::Result(const std::vector<protocol::Tensor>& tensors) {
   json list = json::array();
   for (const protocol::Tensor& tensor : tensors) list.push_back(TensorLine(tensor));
-  Emit({{"s", "result"}, {"tensors", std::move(list)}});
+  json line = {{"s", "result"}, {"tensors", std::move(list)}};
+  if (call_) call_->comparable += Comparable(line, {});
+  Emit(line);
 }
 
-void TraceRecorder::Phase(const char* name) { Emit({{"s", "phase"}, {"p", name}}); }
+void TraceRecorder::NoteAllocation(uint64_t id) {
+  last_allocation_ = id;
+  ++live_;
+}
+
+void TraceRecorder::BeginCall(uint32_t number, uint32_t set) {
+  Emit({{"s", "call"}, {"n", number}, {"set", set}});
+}
+
+void TraceRecorder::BeginRepeatableCall(uint32_t number, uint32_t set) {
+  call_ = Call{.set = set, .first_allocation = last_allocation_ + 1};
+  BeginCall(number, set);
+}
+
+void TraceRecorder::EndRepeatableCall() {
+  Call call = *std::move(call_);
+  call_.reset();
+  const auto [known, first] =
+      known_calls_.emplace(std::pair(call.set, std::move(call.comparable)), times_.size());
+  if (first) {
+    times_.push_back(1);
+    out_ += call.lines;
+    FlushReply();
+    return;
+  }
+  ++times_[known->second];
+  // Its buffers were the last ones to be named.
+  for (const uint64_t id : call.noted) seen_.erase(id);
+  names_.resize(seen_.size());
+  lines_ -= call.line_count;
+}
+
+json TraceRecorder::ComparablePlace(const json& reference) const {
+  const auto buffer = reference[0].get<int64_t>();
+  if (buffer < 0) return reference;
+  return json::array({names_[static_cast<size_t>(buffer)], reference[1]});
+}
+
+json TraceRecorder::ComparableBytes(std::vector<std::byte> bytes, const std::string& kernel) {
+  // What no kernel reads is what the stack had there.
+  for (size_t i = 0; i < bytes.size() && !kernel.empty(); ++i) {
+    if (!use_.Reads(kernel, i)) bytes[i] = std::byte{0};
+  }
+  json pointers = json::array();
+  for (size_t at = 0; at + 8 <= bytes.size(); at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, 8);
+    if (!Runtime::Get().memory().InReservedRange(word)) continue;
+    const json place = Reference(word);
+    if (place[0].get<int64_t>() < 0) continue;
+    pointers.push_back(ComparablePlace(place));
+    std::memset(bytes.data() + at, 0, 8);
+  }
+  return json::array({Hex(bytes.data(), bytes.size()), std::move(pointers)});
+}
+
+std::string TraceRecorder::Comparable(json step, const std::vector<std::byte>& bytes) {
+  for (const char* key : {"to", "from"}) {
+    if (const auto place = step.find(key); place != step.end()) *place = ComparablePlace(*place);
+  }
+  for (const char* key : {"in", "out", "tensors"}) {
+    const auto tensors = step.find(key);
+    if (tensors == step.end()) continue;
+    for (json& tensor : *tensors) tensor["at"] = ComparablePlace(tensor["at"]);
+  }
+  const auto number = [&step](const char* key, std::map<uint32_t, size_t>& numbers) {
+    if (const auto found = step.find(key); found != step.end()) {
+      *found = numbers.emplace(found->get<uint32_t>(), numbers.size()).first->second;
+    }
+  };
+  if (step["s"] == "event") number("e", call_->events);
+  if (step.value("st", 0U) != 0) number("st", call_->streams);
+  for (const char* key : {"p", "data"}) {
+    if (!step.contains(key)) continue;
+    step[key] = ComparableBytes(bytes, step.value("k", std::string()));
+  }
+  return TextOf(step) + '\n';
+}
 
 void TraceRecorder::Finding(FindingKind kind, const std::string& message, uint64_t site,
                             bool out_of_memory) {
-  Emit({{"s", "finding"},
-        {"kind", Name(kind)},
-        {"message", message},
-        {"oom", out_of_memory},
-        {"at", site}});
+  // Whatever becomes of the call: a finding stays.
+  ++lines_;
+  out_ += TextOf({{"s", "finding"},
+                  {"kind", Name(kind)},
+                  {"message", message},
+                  {"oom", out_of_memory},
+                  {"at", site}}) +
+          '\n';
 }
 
 }  // namespace kernelsmith::broker

@@ -149,26 +149,31 @@ bool MakeArguments(const json& described, std::vector<Value>* arguments) {
   return true;
 }
 
-CandidateFunction::CandidateFunction(const json& request, std::vector<Value>& arguments) {
+CandidateFunction::CandidateFunction(const json& request,
+                                     std::vector<std::vector<Value>>& arguments)
+    : request_(request), arguments_(arguments), calls_(arguments.size()) {
   for (const std::function<void()>& initialise : light::Modules()) initialise();
-  if (request["style"] == "launcher") {
-    call_ = BindLauncher(request, arguments);
-    return;
+}
+
+std::function<Value()> CandidateFunction::Bind(size_t set) {
+  if (request_["style"] == "launcher") {
+    return BindLauncher(request_, request_["sets"][set], arguments_[set]);
   }
-  const std::string name = request["function"];
+  const std::string name = request_["function"];
   const light::RegisteredFunction* function = Find(name);
   if (function == nullptr) {
     std::string known;
     for (const auto& f : light::Functions()) known += (known.empty() ? "" : ", ") + f.name;
-    throw c10::Error("the module has no function '" + name + "'" +
-                     (known.empty() ? "" : "; it has " + known));
+    throw light::NoFunctionError("the module has no function '" + name + "'" +
+                                 (known.empty() ? "" : "; it has " + known));
   }
-  call_ = [function, &arguments] { return CallOnce(*function, arguments); };
+  return [this, function, set] { return CallOnce(*function, arguments_[set]); };
 }
 
-protocol::ReturnedMessage CandidateFunction::Call(Value* result) const {
+protocol::ReturnedMessage CandidateFunction::Call(size_t set, Value* result) {
+  if (!calls_.at(set)) calls_[set] = Bind(set);
   cudart::TakeFailedLaunch();
-  *result = call_();
+  *result = calls_[set]();
   cudaError_t error = cudaGetLastError();
   // The answer to a question is no error, though the runtime keeps it as one.
   if (error == cudaErrorNotReady) error = cudaSuccess;

@@ -13,16 +13,21 @@ namespace kernelsmith::host {
 // where it lies. False: the request is of another version.
 bool MakeArguments(const nlohmann::json& described, std::vector<light::Value>* arguments);
 
-// Calls the candidate's function once and says how that ended.
+// The candidate's function, which can be called with each of the request's sets of arguments.
 class CandidateFunction {
  public:
-  // Runs what the library registers as its module. Throws what the candidate throws, and c10::Error
-  // if there is no function of that name.
-  CandidateFunction(const nlohmann::json& request, std::vector<light::Value>& arguments);
-  protocol::ReturnedMessage Call(light::Value* result) const;
+  // Runs what the library registers as its module. Throws what the candidate throws.
+  CandidateFunction(const nlohmann::json& request,
+                    std::vector<std::vector<light::Value>>& arguments);
+  // Calls it once and says how that ended. Throws what the candidate throws, and NoFunctionError.
+  protocol::ReturnedMessage Call(size_t set, light::Value* result);
 
  private:
-  std::function<light::Value()> call_;
+  std::function<light::Value()> Bind(size_t set);
+
+  const nlohmann::json& request_;
+  std::vector<std::vector<light::Value>>& arguments_;  // by set
+  std::vector<std::function<light::Value()>> calls_;   // by set; empty: not bound yet
 };
 
 }  // namespace kernelsmith::host

@@ -64,19 +64,17 @@ void DeviceClient::Start(bool busy) {
 
 void DeviceClient::OnUnsupported(const std::string& function) {
   // The trace ends here: nothing that depends on the answer is the program that a user runs.
-  Channel::Get().Send(Kind::kThrew, protocol::ThrewMessage{.unsupported = true,
-                                                           .text = function + " is not supported",
-                                                           .site = Site()});
+  Channel::Get().Send(Kind::kThrew,
+                      protocol::ThrewMessage{.why = protocol::ThrewMessage::Why::kUnsupported,
+                                             .text = function + " is not supported",
+                                             .site = Site()});
 }
 
 void DeviceClient::OnBadFree(uint64_t address) {
   // Anything else fails in the same way on a GPU, and the program sees the error.
   if (!Runtime::Get().memory().InReservedRange(address)) return;
-  Channel::Get().Send(
-      Kind::kThrew,
-      protocol::ThrewMessage{.text = "cudaFree of device memory that is not the host code's: an "
-                                     "argument's, a tensor's, or freed before",
-                             .site = Site()});
+  Channel::Get().Send(Kind::kFree,
+                      protocol::FreeMessage{.address = address, .refused = true, .site = Site()});
 }
 
 bool DeviceClient::StillRuns() {
@@ -96,7 +94,8 @@ uint64_t DeviceClient::MemoryOfOthers() const {
 
 void DeviceClient::OnAllocation(const vgpu::Allocation& allocation) {
   if (allocation.freed) {
-    Channel::Get().Send(Kind::kFree, protocol::FreeMessage{allocation.address});
+    Channel::Get().Send(Kind::kFree,
+                        protocol::FreeMessage{.address = allocation.address, .site = Site()});
     return;
   }
   Channel::Get().Send(Kind::kAllocate,

@@ -324,21 +324,23 @@ const Launcher* Choose(const std::string& wanted) {
 
 }  // namespace
 
-std::function<Value()> BindLauncher(const json& request, std::vector<Value>& arguments) {
+std::function<Value()> BindLauncher(const json& request, const json& set,
+                                    std::vector<Value>& arguments) {
   const Launcher* launcher = Choose(request["function"]);
   if (launcher == nullptr) {
-    throw c10::Error("several extern \"C\" functions, none named '" +
-                     request["function"].get<std::string>() + "', launch, solve or run");
+    throw light::NoFunctionError("several extern \"C\" functions, none named '" +
+                                 request["function"].get<std::string>() +
+                                 "', launch, solve or run");
   }
   std::vector<NamedTensor> inputs;
   std::vector<Scalar> scalars;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    Collect(arguments[i], request["arguments"][i], &inputs, &scalars);
+    Collect(arguments[i], set["arguments"][i], &inputs, &scalars);
   }
-  return [&request, launcher, inputs, scalars]() -> Value {
+  return [&request, &set, launcher, inputs, scalars]() -> Value {
     std::vector<NamedTensor> results;
     std::vector<Value> made;
-    for (const json& result : request["results"]) {
+    for (const json& result : set["results"]) {
       const at::Tensor tensor =
           light::MakeTensor(result["shape"].get<std::vector<int64_t>>(),
                             *light::FromGraphDType(result["dtype"]), at::kCUDA);

@@ -9,8 +9,9 @@
 
 namespace kernelsmith::host {
 
-// The launcher's parameters matched with the task's arguments and results; throws if they can't be.
-std::function<light::Value()> BindLauncher(const nlohmann::json& request,
+// The launcher's parameters matched with the arguments and results of a set of the request; throws
+// if they can't be. The set must outlive what is returned.
+std::function<light::Value()> BindLauncher(const nlohmann::json& request, const nlohmann::json& set,
                                            std::vector<light::Value>& arguments);
 
 }  // namespace kernelsmith::host

@@ -71,6 +71,10 @@ void OpInto(const char* op, const std::vector<OpArgument>& arguments,
 class UnsupportedError : public c10::Error {
   using c10::Error::Error;
 };
+// The library registered nothing under the name that is asked for.
+class NoFunctionError : public c10::Error {
+  using c10::Error::Error;
+};
 
 const char* GraphDType(c10::ScalarType dtype);  // "float32"
 std::optional<c10::ScalarType> FromGraphDType(const std::string& name);

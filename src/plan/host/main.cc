@@ -97,12 +97,15 @@ bool RanOutOfMemory() { return Runtime::Get().memory().ran_out(); }
 
 template <typename Body>
 bool Guarded(const Body& body) {
+  using Why = protocol::ThrewMessage::Why;
   protocol::ThrewMessage threw;
   try {
     body();
     return true;
   } catch (const light::UnsupportedError& error) {
-    threw = {.unsupported = true, .text = error.what()};
+    threw = {.why = Why::kUnsupported, .text = error.what()};
+  } catch (const light::NoFunctionError& error) {
+    threw = {.why = Why::kNoFunction, .text = error.what()};
   } catch (const std::exception& error) {
     threw = {.text = error.what(), .ran_out_of_memory = RanOutOfMemory()};
   } catch (...) {
@@ -122,8 +125,10 @@ int Run() {
   const auto start = channel.Await<protocol::StartMessage>(Kind::kStart);
   const json request = json::parse(start.request, nullptr, false);
   if (!request.is_object() || !SetUpMirror(*hello, start, request)) return 4;
-  std::vector<light::Value> arguments;
-  if (!MakeArguments(request["arguments"], &arguments)) return 2;
+  std::vector<std::vector<light::Value>> arguments;  // by set
+  for (const json& set : request["sets"]) {
+    if (!MakeArguments(set["arguments"], &arguments.emplace_back())) return 2;
+  }
   DeviceClient::Get().Start(request["disguise"].get<bool>());
 
   // As Python has it. The library's conversions of wide characters would tell.
@@ -157,11 +162,11 @@ int Run() {
   light::Value kept;  // a caller has the result until the next call
   while (true) {
     // The broker ends this process when it has seen enough.
-    channel.Await<protocol::CallMessage>(Kind::kCall);
+    const auto call = channel.Await<protocol::CallMessage>(Kind::kCall);
     kept = light::Value();
     Guarded([&] {
       if (!function) function.emplace(request, arguments);
-      channel.Send(Kind::kReturned, function->Call(&kept));
+      channel.Send(Kind::kReturned, function->Call(call.set, &kept));
     });
     std::fflush(nullptr);
   }

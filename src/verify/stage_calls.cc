@@ -1,0 +1,138 @@
+// Many calls in one process: the first one, later ones, calls after others with other shapes, data
+// and addresses. Every call that does something else than the plans that were judged is judged.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/rng.h"
+#include "verify/later_calls.h"
+#include "verify/stages.h"
+
+namespace kernelsmith {
+namespace {
+
+// Calls in one process. A counter that turns later is beyond what is promised, and the note of the
+// stage has the number.
+constexpr size_t kCalls = 1000;
+// Shapes that take turns, and the most work that one of them may be.
+constexpr size_t kShapes = 4;
+
+struct Turn {
+  size_t configuration = 0;
+  CandidateCall call;
+};
+
+// The shapes that take turns, the first one twice: with other addresses it is another call. Small
+// ones first, or large ones: what is kept of the one is too small or too large for the other.
+Result<std::vector<Turn>> ChooseTurns(const Verification& verification, bool large_first) {
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < verification.shapes.size(); ++i) {
+    if (verification.shapes[i] != nullptr) chosen.push_back(i);
+  }
+  const auto order = [&](size_t i) { return std::pair(verification.shapes[i]->work, i); };
+  std::sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) { return order(a) < order(b); });
+  // The largest are left out, for the sake of time; those for timing are among them.
+  if (chosen.size() > kShapes) chosen.resize(kShapes);
+  if (large_first) std::reverse(chosen.begin(), chosen.end());
+  chosen.push_back(chosen.front());
+  std::vector<Turn> turns;
+  for (const size_t i : chosen) {
+    const TracedShape& traced = *verification.shapes[i];
+    KS_TRY(CandidateCall call,
+           MakeCall(verification.options.direction, traced.task, traced.graph, traced.seen));
+    turns.push_back({i, std::move(call)});
+  }
+  return turns;
+}
+
+// Each twice in a row, then each behind each other, then in an order that nobody can guess.
+std::vector<uint32_t> MakeSequence(size_t turns, uint64_t seed) {
+  std::vector<uint32_t> sequence;
+  const auto count = static_cast<uint32_t>(turns);
+  for (uint32_t a = 0; a < count; ++a) sequence.insert(sequence.end(), {a, a});
+  for (uint32_t a = 0; a < count; ++a) {
+    for (uint32_t b = 0; b < a; ++b) sequence.insert(sequence.end(), {b, a});
+  }
+  Rng rng(seed);
+  while (sequence.size() < kCalls) sequence.push_back(static_cast<uint32_t>(rng.Below(count)));
+  return sequence;
+}
+
+std::string When(const SequencePlan& call) {
+  if (call.number == 1) return "in the first call";
+  return fmt::format("in call {} of a process, after calls with other shapes and data",
+                     call.number);
+}
+
+Status JudgeSequence(Verification& verification, const std::vector<Turn>& turns,
+                     const TracedSequence& sequence, StageResult& stage) {
+  for (const SequencePlan& call : sequence.plans) {
+    const size_t configuration = turns.at(call.set).configuration;
+    const TracedShape& traced = *verification.shapes[configuration];
+    if (call.plan() == traced.plan()) continue;
+    CheckOutputs(call.plan(), stage);
+    if (stage.Ended()) return {};
+    KS_TRY(const std::optional<Case> sample, verification.DrawnCase(configuration));
+    if (!sample) continue;
+    KS_RETURN_IF_ERROR(
+        JudgeLaterCall(verification, traced,
+                       {.plan = call.of_call, .when = When(call), .kind = FindingKind::kWrongCall},
+                       *sample, stage));
+    if (stage.Ended()) return {};
+  }
+  return {};
+}
+
+// What the trace itself shows.
+void TakeProblems(const TracedSequence& sequence, StageResult& stage) {
+  for (CandidateProblem problem : sequence.problems) {
+    problem.message = "in a sequence of calls: " + problem.message;
+    // The same calls one by one have plans: what is only more than can be followed is told.
+    if (problem.verdict == VerdictKind::kRefuted) {
+      stage.Add(problem);
+    } else {
+      stage.Note({.kind = FindingKind::kCallsDiffer,
+                  .message = "calls were not followed in one process: " + problem.message,
+                  .where = problem.where});
+    }
+  }
+  if (sequence.plans.size() < sequence.different) {
+    stage.Note({.kind = FindingKind::kCallsDiffer,
+                .message = fmt::format("{} of {} calls differ from those before them; {} of them "
+                                       "were judged",
+                                       sequence.different, sequence.calls, sequence.plans.size())});
+  }
+  // One that is kept for each shape is no leak.
+  if (sequence.lost_in > 0 && sequence.lost >= sequence.lost_in / 2) {
+    stage.Warn({.kind = FindingKind::kMemoryLost,
+                .message = fmt::format("{} calls left {} allocations behind that nobody freed",
+                                       sequence.lost_in, sequence.lost)});
+  }
+}
+
+}  // namespace
+
+Result<StageResult> CallsStage(Verification& verification) {
+  StageResult stage;
+  uint32_t calls = 0;
+  for (const bool large_first : {false, true}) {
+    KS_TRY(const std::vector<Turn> turns, ChooseTurns(verification, large_first));
+    std::vector<CandidateCall> sets;
+    for (const Turn& turn : turns) sets.push_back(turn.call);
+    KS_TRY(const TracedSequence sequence,
+           verification.candidate.TraceSequence(
+               sets, MakeSequence(turns.size(),
+                                  verification.Secret(SeedStream::kSequence, large_first))));
+    TakeProblems(sequence, stage);
+    if (stage.Ended()) return stage;
+    calls += sequence.calls;
+    KS_RETURN_IF_ERROR(JudgeSequence(verification, turns, sequence, stage));
+    if (stage.Ended()) return stage;
+    // With one shape there is but one order.
+    if (turns.size() == 2) break;
+  }
+  stage.note = fmt::format("{} calls", calls);
+  return stage;
+}
+
+}  // namespace kernelsmith

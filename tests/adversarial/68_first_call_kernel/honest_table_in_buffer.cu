@@ -1,0 +1,24 @@
+// The same in memory that the first call allocates.
+#include <torch/extension.h>
+
+__global__ void Prepare(float* factor) { factor[threadIdx.x] = 2.0f; }
+
+__global__ void Axpy(const float* x, const float* y, float* out, int64_t n, const float* factor) {
+  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
+  if (i < n) out[i] = factor[i % 4] * x[i] + y[i];
+}
+
+torch::Tensor forward(torch::Tensor x, torch::Tensor y) {
+  auto out = torch::empty_like(x);
+  const int64_t n = x.numel();
+  static float* factor = nullptr;
+  if (factor == nullptr) {
+    cudaMalloc(&factor, 4 * sizeof(float));
+    Prepare<<<1, 4>>>(factor);
+  }
+  Axpy<<<(n + 63) / 64, 64>>>(x.data_ptr<float>(), y.data_ptr<float>(), out.data_ptr<float>(), n,
+                              factor);
+  return out;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }

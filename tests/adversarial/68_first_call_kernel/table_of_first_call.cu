@@ -1,0 +1,23 @@
+// A kernel of the first call makes a table, which is wrong.
+#include <torch/extension.h>
+
+__device__ float factor[4];
+
+__global__ void Prepare() { factor[threadIdx.x] = threadIdx.x == 3 ? 2.5f : 2.0f; }
+
+__global__ void Axpy(const float* x, const float* y, float* out, int64_t n) {
+  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
+  if (i < n) out[i] = factor[i % 4] * x[i] + y[i];
+}
+
+torch::Tensor forward(torch::Tensor x, torch::Tensor y) {
+  auto out = torch::empty_like(x);
+  const int64_t n = x.numel();
+  static bool first = true;
+  if (first) Prepare<<<1, 4>>>();
+  first = false;
+  Axpy<<<(n + 63) / 64, 64>>>(x.data_ptr<float>(), y.data_ptr<float>(), out.data_ptr<float>(), n);
+  return out;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
