@@ -11,12 +11,12 @@
 #include "support/demangle.h"
 #include "support/rng.h"
 #include "tensor/tensor.h"
-#include "verify/host_at_size.h"
 #include "verify/path_coverage.h"
+#include "verify/sampled_shape.h"
 #include "verify/stages.h"
 #include "verify/tiled.h"
+#include "verify/timing_part.h"
 #include "verify/work.h"
-#include "vgpu/block_interaction.h"
 
 namespace kernelsmith {
 namespace {
@@ -27,8 +27,6 @@ constexpr uint64_t kMaxBytes = uint64_t{192} << 20;
 // Operations of a shape that stands in for one that does not fit: grids of kernels whose threads
 // take several turns are full there.
 constexpr int64_t kReducedWork = 64'000'000;
-// Blocks of a launch that run. A block of a timing shape costs as much as a whole quick shape.
-constexpr uint64_t kBlocks = 4;
 // Threads of a plan that runs as a whole: a second or two of the interpreter.
 constexpr uint64_t kWholeThreads = 1 << 18;
 // Instructions of lanes that compiled code does in a second or two.
@@ -40,91 +38,6 @@ constexpr int64_t kPossibleWork = 400'000'000;
 // PyTorch's error stands in for the magnitude here (evaluating it at this size would take longer
 // than the kernel), so sums get more room: half precision is a hundred times beyond it.
 constexpr double kSampledLimit = 8 * kLimit;
-
-uint64_t Bytes(const TaskGraph& graph) {
-  uint64_t bytes = 0;
-  for (const TensorSpec& tensor : graph.tensors) {
-    const auto dtype = ParseDType(tensor.dtype);
-    bytes += static_cast<uint64_t>(ElementCount(tensor.shape).value_or(0) *
-                                   (dtype ? SizeOf(*dtype) : 4));
-  }
-  return bytes;
-}
-
-// The same values from another place on: those at hand when the host code was traced are not where
-// they were.
-void Rotate(HostTensor& tensor, Rng& rng) {
-  if (tensor.count() < 2) return;
-  const auto by = static_cast<ptrdiff_t>(rng.Below(static_cast<uint64_t>(tensor.count())) *
-                                         static_cast<uint64_t>(SizeOf(tensor.dtype)));
-  std::rotate(tensor.bytes.begin(), tensor.bytes.begin() + by, tensor.bytes.end());
-}
-
-// Blocks of one launch that run: the first, the last, and some between.
-std::vector<uint64_t> SampleBlocks(const LaunchStep& launch, Rng& rng) {
-  const uint64_t count = launch.grid.Count();
-  std::set<uint64_t> blocks = {0, count - 1};
-  while (blocks.size() < std::min<uint64_t>(kBlocks, count)) blocks.insert(rng.Below(count));
-  return {blocks.begin(), blocks.end()};
-}
-
-// Work of a plan at this size.
-struct Part {
-  std::vector<uint64_t> blocks;  // those of the only launch that are to run; none: all
-  bool possible = true;  // a launch with other work before it needs all of that work's results
-
-  bool whole() const { return blocks.empty(); }
-};
-
-// Whether what some of its blocks write can be judged without the others.
-bool BlocksAreIndependent(const std::string& ptx, const LaunchStep& launch) {
-  const Result<vgpu::BlockInteraction> blocks =
-      vgpu::InteractionIn(ptx, launch.kernel, launch.cooperative || launch.cluster.Count() > 1);
-  return blocks.ok() && !blocks->blocks_wait && !blocks->blocks_share_memory;
-}
-
-// A launch alone may be run in part: what its blocks write can be judged by itself. One that reads
-// what others made needs all of them, so such plans run as a whole if they are small enough.
-Part ChoosePart(const Plan& plan, const std::string& ptx, Rng& rng) {
-  Part part;
-  size_t launches = 0;
-  uint64_t threads = 0;
-  for (const PlanStep& step : plan.steps) {
-    if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
-      ++launches;
-      threads += launch->grid.Count() * launch->block.Count();
-    }
-    // A library call at this size takes as long as PyTorch does.
-    if (std::holds_alternative<LibraryStep>(step.action)) part.possible = false;
-  }
-  if (launches != 1 || !plan.preparation.empty()) {
-    part.possible &= threads <= kWholeThreads;
-    return part;
-  }
-  for (const PlanStep& step : plan.steps) {
-    const auto* launch = std::get_if<LaunchStep>(&step.action);
-    if (launch == nullptr) continue;
-    if (!BlocksAreIndependent(ptx, *launch)) {
-      part.possible &= threads <= kWholeThreads;
-    } else if (launch->grid.Count() > kBlocks) {
-      part.blocks = SampleBlocks(*launch, rng);
-    }
-  }
-  return part;
-}
-
-// Runs a part of the blocks and hears of nothing.
-class SampleObserver final : public vgpu::Observer {
- public:
-  explicit SampleObserver(const std::vector<uint64_t>& blocks) : blocks_(blocks) {}
-  uint32_t interests() const override { return 0; }
-  vgpu::BlockChoice ChooseBlocks(const vgpu::LaunchInfo&) override {
-    return {.blocks = blocks_, .run_others = false};
-  }
-
- private:
-  const std::vector<uint64_t>& blocks_;
-};
 
 class TimingJudge {
  public:
@@ -355,6 +268,9 @@ class LargestShape {
   LargestShape(Verification& verification, std::set<std::string>& judged, StageResult& stage)
       : verification_(verification), judged_(judged), stage_(stage) {}
 
+  // The name of the shape whose results were compared; empty: none was.
+  const std::string& judged() const { return compared_; }
+
   Status Judge(const std::vector<TaskRequest>& requests) {
     if (!Choose(requests)) {
       stage_.skipped = true;
@@ -364,7 +280,7 @@ class LargestShape {
     KS_TRY(const bool planned, Trace());
     if (!planned) return {};
     Rng rng(verification_.Secret(SeedStream::kTimingBlocks));
-    const Part part = ChoosePart(traced_.plan(), verification_.compiled().ptx, rng);
+    const Part part = ChoosePart(traced_.plan(), verification_.compiled().ptx, kWholeThreads, rng);
     fresh_ = NewKernels(traced_.plan(), judged_);
     judged_.merge(KernelsOf(traced_.plan()));
     if (!part.possible) return NotRun("it is too large");
@@ -380,7 +296,7 @@ class LargestShape {
     const auto consider = [&](const TaskRequest& request) {
       Result<TaskGraph> graph = Tasks().Export(verification_.task, request);
       if (!graph.ok()) return;
-      const uint64_t bytes = Bytes(*graph);
+      const uint64_t bytes = ArgumentBytes(*graph);
       if (bytes > kMaxBytes || bytes <= largest) return;
       largest = bytes;
       traced_.request = request;
@@ -462,12 +378,14 @@ class LargestShape {
                                       fmt::join(fresh_, ", "))
         : !ways.empty() ? ", where it goes ways of its own: " + Describe(ways)
                         : "";
+    compared_ = Name();
     if (drawn_) return judge.Numbers(*drawn_, DrawSeed(), why, /*replayable=*/true);
     // Numbers always where they are cheap: a size may also enter by arithmetic alone.
     const bool found = !fresh_.empty() || !ways.empty();
     KS_TRY(const TaskConfiguration reduced,
            Tasks().Reduce(verification_.task, traced_.request, found ? kPossibleWork : kCheapWork));
     const bool here = reduced.values == traced_.request.configuration.values;
+    if (!here) compared_.clear();
     if (!found && !here) return {};
     if (here) {
       const std::optional<CaseTensors> expected = EvaluateMixed();
@@ -501,7 +419,7 @@ class LargestShape {
     Rng order(verification_.Secret(SeedStream::kTimingDraw));
     CaseTensors mixed = tiled_;
     for (auto& [name, tensor] : mixed.values) {
-      if (IsFloat(tensor.dtype)) Rotate(tensor, order);
+      if (IsFloat(tensor.dtype)) Shuffle(tensor, order.Next());
     }
     Result<CaseTensors> expected = EvaluateHere(traced_.graph, std::move(mixed.values));
     if (!expected.ok()) return std::nullopt;
@@ -534,6 +452,7 @@ class LargestShape {
   std::optional<CaseTensors> drawn_;  // by PyTorch at this shape
   std::string why_not_drawn_;
   std::vector<std::string> fresh_;  // kernels that no smaller shape runs, as people write them
+  std::string compared_;
 };
 
 }  // namespace
@@ -548,12 +467,39 @@ Result<StageResult> TimingStage(Verification& verification) {
   for (const auto& each : verification.shapes) {
     if (each != nullptr) judged.merge(KernelsOf(each->plan()));
   }
-  KS_RETURN_IF_ERROR(LargestShape(verification, judged, stage).Judge(requests));
+  LargestShape largest(verification, judged, stage);
+  KS_RETURN_IF_ERROR(largest.Judge(requests));
+  std::vector<std::string> not_judged;
   for (const TaskRequest& request : requests) {
     if (stage.Ended()) return stage;
+    if (largest.judged() == request.configuration.name) continue;
     const Result<TaskGraph> graph = verification.tools.tasks.Export(verification.task, request);
-    if (!graph.ok() || Bytes(*graph) <= kMaxBytes) continue;
-    KS_RETURN_IF_ERROR(JudgeHostAt(verification, request, *graph, judged, stage));
+    if (!graph.ok()) {
+      not_judged.push_back(request.configuration.name + " (PyTorch can't export it)");
+      continue;
+    }
+    KS_TRY(const SampledShape sampled,
+           JudgeSampledShape(verification, request, *graph, judged, stage));
+    if (sampled.judged) {
+      stage.note +=
+          fmt::format("; {}: {} elements are right", request.configuration.name, sampled.elements);
+    }
+    if (stage.Ended() || sampled.judged) continue;
+    if (!sampled.fresh_kernels.empty()) {
+      stage.Add(VerdictKind::kInconclusive,
+                {.kind = FindingKind::kNotJudged,
+                 .message = fmt::format("kernel {} runs at the timing shape {} only, which could "
+                                        "not be judged: {}",
+                                        fmt::join(sampled.fresh_kernels, ", "),
+                                        request.configuration.name, sampled.why_not)});
+      return stage;
+    }
+    not_judged.push_back(fmt::format("{} ({})", request.configuration.name, sampled.why_not));
+  }
+  if (!not_judged.empty()) {
+    stage.Note({.kind = FindingKind::kShapesNotJudged,
+                .message = fmt::format("nothing was run at the timing shapes {}",
+                                       fmt::join(not_judged, ", "))});
   }
   return stage;
 }

@@ -24,6 +24,23 @@ CaseTensors Tiled(const TaskGraph& graph, const CaseTensors& small) {
   return tiled;
 }
 
+void Shuffle(HostTensor& tensor, uint64_t seed) {
+  constexpr uint64_t kMostValues = 8192;
+  const auto bytes = static_cast<size_t>(SizeOf(tensor.dtype));
+  const auto count = static_cast<uint64_t>(tensor.count());
+  const uint64_t values = std::min(count, kMostValues);
+  if (values < 2) return;
+  const std::vector<std::byte> first(tensor.bytes.begin(),
+                                     tensor.bytes.begin() + static_cast<ptrdiff_t>(values * bytes));
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t hash = (i + 1) * (seed | 1);
+    hash ^= hash >> 29;
+    hash *= 0x9e3779b97f4a7c15;
+    std::memcpy(tensor.bytes.data() + i * bytes, first.data() + (hash >> 40) % values * bytes,
+                bytes);
+  }
+}
+
 bool AllFloats(const CaseTensors& values) {
   return std::all_of(values.values.begin(), values.values.end(),
                      [](const auto& each) { return IsFloat(each.second.dtype); });
