@@ -58,8 +58,14 @@ Rule ExtremeOf(Combine combine) {
   };
 }
 
+// A tensor without dimensions has one of size 1 for these operators.
+Int LengthAlong(Lowering& l, BufferId x, size_t dim) {
+  return l.rank(x) == 0 ? Int(1) : l.shape(x)[dim];
+}
+
 size_t ScanDim(Lowering& l, size_t arg, size_t rank) {
   const int64_t dim = l.fixed(arg);
+  if (rank == 0) return 0;
   return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
 }
 
@@ -109,8 +115,7 @@ std::pair<BufferId, BufferId> Sorted(Lowering& l, BufferId x, size_t dim, const 
     if (d != dim) moved.push_back(shape[d]);
   }
   out = moved;
-  const Int length = shape.empty() ? Int(1) : shape[dim];
-  moved.push_back(length);
+  moved.push_back(LengthAlong(l, x, dim));
   out.push_back(keep);
   Nest nest;
   nest.kind = Nest::Kind::kSort;
@@ -138,7 +143,7 @@ BufferId FromSorted(Lowering& l, BufferId sorted, size_t dim, const Indices& sha
     for (size_t d = 0; d < index.size(); ++d) {
       if (!keep_dim || d != dim) at.push_back(index[d]);
     }
-    at.push_back(take ? *take : index[dim]);
+    at.push_back(take ? *take : index.empty() ? Int(0) : index[dim]);
     return l.load(sorted, at);
   });
 }
@@ -146,7 +151,8 @@ BufferId FromSorted(Lowering& l, BufferId sorted, size_t dim, const Indices& sha
 void Sort(Lowering& l, size_t dim_arg, size_t descending_arg) {
   const BufferId x = l.tensor(0);
   const size_t dim = ScanDim(l, dim_arg, l.rank(x));
-  const auto [values, positions] = Sorted(l, x, dim, l.shape(x)[dim], l.flag(descending_arg));
+  const auto [values, positions] =
+      Sorted(l, x, dim, LengthAlong(l, x, dim), l.flag(descending_arg));
   l.set(0, FromSorted(l, values, dim, l.shape(x), l.dtype(x), std::nullopt));
   l.set(1, FromSorted(l, positions, dim, l.shape(x), DType::kInt64, std::nullopt));
 }
@@ -154,7 +160,7 @@ void Sort(Lowering& l, size_t dim_arg, size_t descending_arg) {
 void Kth(Lowering& l, const Int& k, size_t dim_arg, size_t keep_arg) {
   const BufferId x = l.tensor(0);
   const size_t dim = ScanDim(l, dim_arg, l.rank(x));
-  const auto [values, positions] = Sorted(l, x, dim, l.shape(x)[dim], false);
+  const auto [values, positions] = Sorted(l, x, dim, LengthAlong(l, x, dim), false);
   const bool keep = l.flag(keep_arg);
   l.set(0, FromSorted(l, values, dim, l.result_shape(0), l.dtype(x), k, keep));
   l.set(1, FromSorted(l, positions, dim, l.result_shape(1), DType::kInt64, k, keep));
@@ -185,7 +191,7 @@ void AddOrderRules(Rules& rules) {
   rules[kMedianDim] = [](Lowering& l) {
     const BufferId x = l.tensor(0);
     const size_t dim = ScanDim(l, 1, l.rank(x));
-    Kth(l, Divide(l.shape(x)[dim] - Int(1), Int(2)), 1, 2);
+    Kth(l, Divide(LengthAlong(l, x, dim) - Int(1), Int(2)), 1, 2);
   };
 }
 

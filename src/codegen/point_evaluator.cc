@@ -445,9 +445,14 @@ class Evaluator final : public PointEvaluator {
         row.emplace_back(frame.Scalar(code.body()), i);
       }
       const bool descending = code.nest().descending;
+      // A NaN counts as larger than all numbers.
+      const auto larger = [](double a, double b) {
+        return std::isnan(a) ? !std::isnan(b) : !std::isnan(b) && a > b;
+      };
       std::sort(row.begin(), row.end(), [&](const auto& a, const auto& b) {
-        if (a.first == b.first) return a.second < b.second;
-        return descending ? a.first > b.first : a.first < b.first;
+        const bool first = descending ? larger(a.first, b.first) : larger(b.first, a.first);
+        const bool second = descending ? larger(b.first, a.first) : larger(a.first, b.first);
+        return first || (!second && a.second < b.second);
       });
     }
     const auto& [value, where] = row.at(static_cast<size_t>(wanted));

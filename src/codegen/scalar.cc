@@ -22,8 +22,9 @@ constexpr Function kFunctions[] = {
      "({0} - FloorQuotient({0}, {1}) * {1})", false, 16},
     {"neg", "-{0}", "-{0}", "-{0}"},
     {"abs", "fabsf({0})", "fabs({0})", "({0} < 0 ? -{0} : {0})"},
-    {"sign", "({0} > 0.0f ? 1.0f : {0} < 0.0f ? -1.0f : {0})",
-     "({0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0})", "({0} > 0 ? 1 : {0} < 0 ? -1 : 0)"},
+    // As PyTorch: a NaN has the sign 0.
+    {"sign", "({0} > 0.0f ? 1.0f : {0} < 0.0f ? -1.0f : 0.0f)",
+     "({0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : 0.0)", "({0} > 0 ? 1 : {0} < 0 ? -1 : 0)"},
     {"sqrt", "sqrtf({0})", "sqrt({0})", nullptr, false, 8},
     {"rsqrt", "rsqrtf({0})", "rsqrt({0})", nullptr, false, 4},
     {"pow", "powf({0}, {1})", "pow({0}, {1})", nullptr, false, 24},

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "codegen/point_evaluator.h"
 #include "graph/aten_ops.h"
 #include "graph/evaluate.h"
 #include "support/file_system.h"
@@ -135,6 +136,46 @@ TEST(Operators, AgreeWithTorchInFloat32) {
   std::set<std::string> covered;
   CheckAgainstTorch<float>(".float32.json", 3e-5, &covered);
   ExpectAllCovered(covered);
+}
+
+// Single elements by the operators' loop nests (codegen/point_evaluator.h) are what the whole is.
+TEST(Operators, SingleElementsAreThoseOfTheWhole) {
+  std::set<std::string> covered;
+  for (const auto& path : Graphs(".float64.json")) {
+    Result<Case> loaded = Load(path);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().Format();
+    const Case& c = *loaded;
+    std::vector<std::string> names;
+    for (const GraphOutput& output : c.graph.outputs) names.push_back(c.graph.OutputName(output));
+    const auto points =
+        codegen::PointEvaluator::Make(std::make_shared<const Graph>(c.graph), names);
+    if (!points.ok()) continue;  // an operator without a loop nest
+    const Result<std::vector<Tensor<double>>> inputs = GraphInputs<double>(c.graph, c.tensors);
+    ASSERT_TRUE(inputs.ok()) << inputs.error().Format();
+    const Result<std::vector<Tensor<double>>> outputs = Evaluate<double>(c.graph, *inputs);
+    if (!outputs.ok()) continue;
+    for (const size_t node : c.graph.placeholders) {
+      const std::string& name = c.graph.nodes[node].name;
+      if (const auto values = c.tensors.find(name); values != c.tensors.end()) {
+        (*points)->SetArgument(name, values->second);
+      }
+    }
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      const Tensor<double>& whole = (*outputs)[i];
+      for (int64_t k = 0; k < whole.count(); k += 1 + whole.count() / 16) {
+        uint64_t budget = 10'000'000;
+        const auto point = (*points)->At(i, k, &budget);
+        ASSERT_TRUE(point.has_value()) << c.name << " element " << k << " of result " << i;
+        const double expected = Float(whole[k]);
+        if (IsSame(point->exact, expected)) continue;
+        EXPECT_NEAR(point->exact, expected, 1e-9 * (1 + std::fabs(expected)))
+            << c.name << " element " << k << " of result " << i;
+      }
+    }
+    for (const Node& node : c.graph.nodes) covered.insert(node.op);
+  }
+  // Most operators have one.
+  EXPECT_GT(covered.size(), 100u);
 }
 
 // PyTorch's float32 results are off by a small multiple of eps times the scale that Bounded
