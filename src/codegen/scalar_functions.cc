@@ -32,7 +32,7 @@ constexpr Row kRows[] = {
     {"abs", [](const double* a) { return std::fabs(a[0]); }, nullptr},
     {"sign", [](const double* a) { return a[0] > 0   ? 1.0
                                           : a[0] < 0 ? -1.0
-                                                     : a[0]; }, nullptr},
+                                                     : 0.0; }, nullptr},
     {"sqrt", [](const double* a) { return std::sqrt(a[0]); }, nullptr},
     {"rsqrt", [](const double* a) { return 1 / std::sqrt(a[0]); }, nullptr},
     {"pow", [](const double* a) { return std::pow(a[0], a[1]); }, nullptr},
