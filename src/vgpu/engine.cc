@@ -64,7 +64,8 @@ struct Compiled {
 
 struct CompiledShapes {
   std::mutex mutex;
-  std::map<std::array<uint32_t, 4>, Compiled> shapes;
+  std::map<std::array<uint32_t, 5>, Compiled> shapes;
+  std::map<SliceStores, KernelSlice> slices;
 };
 
 Compiled& CompiledOf(const LaunchState& launch, CompiledShapes& all) {
@@ -73,7 +74,8 @@ Compiled& CompiledOf(const LaunchState& launch, CompiledShapes& all) {
   // 0: not screened.
   const uint32_t screened =
       launch.screen == nullptr ? 0 : 1 + 2 * launch.screen->shift() + (index ? 1 : 0);
-  return all.shapes[{block.x, block.y, block.z, screened}];
+  const uint32_t covered = launch.coverage_map != nullptr ? 1 : 0;
+  return all.shapes[{block.x, block.y, block.z, screened, covered}];
 }
 
 CompiledShapes& ShapesOf(const Kernel& kernel) {
@@ -99,6 +101,8 @@ void Compile(const LaunchState& launch, Compiled& compiled, LaunchResult& result
       .screen_index = launch.screen != nullptr && launch.Wants(interest::kIndexArithmetic),
       .screen_shift = launch.screen != nullptr ? launch.screen->shift() : 0,
       .streams = MayStream(launch),
+      .coverage = launch.coverage_map,
+      .slice = launch.slice_run != nullptr,
       .dump = launch.options->settings.jit_dump,
       .helpers = RunnerHelpers()};
   std::unique_ptr<jit::CompiledKernel> kernel(library.compile(request, &compiled.why));
@@ -381,6 +385,14 @@ void RunChosen(LaunchState& launch, LaunchResult& result) {
 }
 
 }  // namespace
+
+const KernelSlice& SliceOf(const Kernel& kernel, SliceStores stores) {
+  CompiledShapes& shapes = ShapesOf(kernel);
+  const std::lock_guard lock(shapes.mutex);
+  const auto known = shapes.slices.find(stores);
+  if (known != shapes.slices.end()) return known->second;
+  return shapes.slices.emplace(stores, SliceKernel(kernel, stores)).first->second;
+}
 
 void RunGrid(LaunchState& launch, LaunchResult& result) {
   if (!launch.choice.blocks.empty() && !InteractionOf(launch).blocks_wait) {

@@ -25,6 +25,7 @@ struct Fragment;
 
 struct Warp;
 struct Instruction;
+struct CoverageMap;
 
 // Executes the lanes of `mask`, which is not 0.
 using Handler = void (*)(Warp&, const Instruction&, uint32_t mask);
@@ -284,6 +285,8 @@ struct Function {
   // `constants` at an address fit for vector loads.
   const std::byte* ConstantData() const { return constant_data; }
   const std::byte* constant_data = nullptr;
+
+  uint32_t number = 0;  // in Kernel::functions
 };
 
 // A kernel with everything it may call, lowered for one entry (shared variables have the entry's
@@ -298,8 +301,9 @@ struct Kernel {
   uint32_t local_bytes = 0;   // per thread, if bounded_stack
   bool bounded_stack = true;  // no recursion, no indirect calls, no alloca
   BlockInteraction interaction;
-  mutable std::shared_ptr<void> compiled;  // compiled code: see engine.h
-  mutable std::mutex compiled_mutex;       // guards it
+  mutable std::shared_ptr<void> compiled;               // compiled code: see engine.h
+  mutable std::mutex compiled_mutex;                    // guards it and `coverage`
+  mutable std::shared_ptr<const CoverageMap> coverage;  // see CoverageMapOf
 };
 
 // For messages: "kernel.ptx:12" with the instruction's text.

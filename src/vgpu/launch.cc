@@ -9,9 +9,14 @@
 #include <limits>
 
 #include "support/demangle.h"
+#include "vgpu/coverage.h"
+#include "vgpu/coverage_map.h"
 #include "vgpu/engine.h"
 #include "vgpu/heap.h"
 #include "vgpu/runner.h"
+#include "vgpu/slice.h"
+#include "vgpu/slice_kernel.h"
+#include "vgpu/slice_run.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu {
@@ -75,32 +80,75 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
                     request.grid.y, request.grid.z));
   }
   KS_TRY(const Kernel* kernel, request.module->Prepare(request.entry));
+  LaunchRequest own = request;
+  own.cluster = cluster;
+  if (request.slice != nullptr) return LaunchSlice(own, *kernel);
+  return LaunchKernel(own, *kernel, kernel->dynamic_shared_offset + request.dynamic_shared_bytes,
+                      nullptr);
+}
 
+Result<LaunchResult> VirtualGpu::LaunchSlice(const LaunchRequest& request, const Kernel& kernel) {
+  if (request.observer != nullptr || request.coverage != nullptr) {
+    return InvalidInput("a slice can't be watched");
+  }
+  SliceRecord& record = *request.slice;
+  record.possible = false;
+  const auto impossible = [&](std::string why) {
+    record.why = std::move(why);
+    return LaunchResult{};
+  };
+  for (const SliceStores stores : {SliceStores::kMarked, SliceStores::kMade}) {
+    const KernelSlice& slice = SliceOf(kernel, stores);
+    if (slice.kernel == nullptr) return impossible(slice.why);
+    SliceRun run(record, request.grid.Count());
+    const uint32_t shared =
+        slice.uses_shared ? kernel.dynamic_shared_offset + request.dynamic_shared_bytes : 0;
+    KS_TRY(LaunchResult result, LaunchKernel(request, *slice.kernel, shared, &run));
+    if (run.gave_up()) return impossible(run.why());
+    if (slice.stores == SliceStores::kMarked && run.ReadsWhatItMarks()) {
+      // Atomics have changed memory: it can't run again.
+      if (slice.has_atomics) return impossible("what it decides depends on what it writes");
+      continue;
+    }
+    record.possible = true;
+    record.share = slice.share;
+    record.stores = slice.stores == SliceStores::kMade;
+    return result;
+  }
+  KS_UNREACHABLE();
+}
+
+Result<LaunchResult> VirtualGpu::LaunchKernel(const LaunchRequest& request, const Kernel& kernel,
+                                              uint32_t shared_bytes, SliceRun* slice) {
+  const EntryInfo& info = *request.module->FindEntry(request.entry);
   LaunchState launch;
-  launch.kernel = kernel;
+  launch.kernel = &kernel;
+  launch.slice_run = slice;
   launch.gpu = this;
   launch.options = &options_;
   launch.memory = memory_.get();
   launch.request = request;
-  launch.request.cluster = cluster;
   launch.observer = request.observer;
   if (launch.observer != nullptr) launch.interests = launch.observer->interests();
+  if (request.coverage != nullptr) {
+    launch.coverage_map = &CoverageMapOf(kernel);
+    request.coverage->Prepare(launch.coverage_map->items);
+  }
   launch.shared_window = memory_->shared_window();
   launch.local_window = memory_->local_window();
-  launch.shared_bytes = kernel->dynamic_shared_offset + request.dynamic_shared_bytes;
+  launch.shared_bytes = shared_bytes;
   if (launch.Wants(interest::kBadAccesses) && request.dynamic_shared_bytes == 0) {
-    launch.shared_bytes = kernel->static_shared_bytes;  // without padding for what is not there
+    launch.shared_bytes = kernel.static_shared_bytes;  // without padding for what is not there
   }
-  launch.local_stride =
-      kernel->bounded_stack
-          ? (kernel->local_bytes + 15) / 16 * 16
-          : std::min<uint32_t>(std::max(options_.stack_bytes, kernel->local_bytes),
-                               kLocalWindowSize);
+  launch.local_stride = kernel.bounded_stack
+                            ? (kernel.local_bytes + 15) / 16 * 16
+                            : std::min<uint32_t>(std::max(options_.stack_bytes, kernel.local_bytes),
+                                                 kLocalWindowSize);
   launch.grid_id = g_next_grid.fetch_add(1);
   launch.start = Clock::now();
 
   const uint64_t parameter_bytes =
-      std::max<uint64_t>({info->parameter_bytes, request.parameters.size(), 1});
+      std::max<uint64_t>({info.parameter_bytes, request.parameters.size(), 1});
   KS_TRY(launch.parameters, memory_->Allocate(parameter_bytes, AllocationKind::kParameter,
                                               "parameters of kernel " + request.entry));
   ScopedAllocation parameters(*memory_, launch.parameters);
@@ -128,7 +176,7 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
                            .local_window = launch.local_window,
                            .parameters = launch.parameters,
                            .grid_workspace = launch.grid_workspace,
-                           .code = kernel};
+                           .code = &kernel};
     launch.observer->OnLaunchBegin(about);
     launch.choice = launch.observer->ChooseBlocks(about);
   }

@@ -600,6 +600,7 @@ Result<std::unique_ptr<Kernel>> LowerKernel(const Linker& linker, const DeviceMe
   std::vector<std::unique_ptr<FunctionLowerer>> lowerers;
   for (const FunctionRef& ref : reachable.functions) {
     kernel->functions.push_back(std::make_unique<Function>());
+    kernel->functions.back()->number = static_cast<uint32_t>(kernel->functions.size() - 1);
     kernel->functions.back()->code_address = linker.AddressOf(*ref.function);
     context.functions[ref.function] = kernel->functions.back().get();
   }

@@ -86,7 +86,8 @@ TEST(OpFacts, IndexArithmeticIsArithmeticOfTheLaneAlone) {
 
 TEST(OpFacts, CollectivesOfAWarpAreControl) {
   EXPECT_EQ(Names(CombinesLanes), "Vote MatchAny MatchAll Redux");
-  EXPECT_EQ(Names(IsMatrix), "Mma WmmaLoad WmmaStore WmmaMma Ldmatrix Stmatrix Movmatrix");
+  EXPECT_EQ(Names(IsMatrix),
+            "Mma WmmaLoad WmmaStore WmmaMma Ldmatrix Stmatrix Movmatrix MarkFragment");
   EXPECT_EQ(Names([](Op op) { return IsControl(op) && !MeetsLanes(op); }),
             "Bra BrxIdx Call Ret Exit Trap Barrier");
   EXPECT_EQ(Names([](Op op) { return IsCollective(op) && !IsControl(op); }),

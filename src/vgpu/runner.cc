@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "vgpu/coverage.h"
+#include "vgpu/coverage_map.h"
 #include "vgpu/screen.h"
 #include "vgpu/shared_garbage.h"
 
@@ -35,12 +37,21 @@ Runner::Runner(LaunchState& launch, std::atomic<uint64_t>& next,
                  compiled != nullptr && compiled->streams ? StreamedFrom(launch.options->settings)
                                                           : ~uint64_t{0}) {
   garbage_ = SharedGarbageOf(launch.request.module, launch.shared_bytes);
+  if (launch.coverage_map != nullptr) {
+    coverage_.resize(launch.coverage_map->items);
+    launch.coverage = coverage_.data();
+  }
+  if (launch.slice_run != nullptr) launch.slice = &slice_.emplace(*launch.slice_run);
   if (compiled == nullptr) return;
   // Neighbours share cache lines and pages: each thread takes a piece of the grid. Enough of them
   // for balance.
   piece_ = std::clamp<uint64_t>(launch.request.grid.Count() / 128, 1, 256);
   parameters_host_ = reinterpret_cast<uint64_t>(launch.memory->HostAlias(launch.parameters, 1));
   sites_.resize(compiled->sites);
+}
+
+Runner::~Runner() {
+  if (launch_.coverage_map != nullptr) launch_.request.coverage->Add(coverage_.data());
 }
 
 void Runner::Run(const std::atomic<uint64_t>& last_block,
@@ -55,6 +66,7 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   auto last_progress = begun;
   const auto take = [&]() -> std::optional<uint64_t> {
     if (launch_.screen != nullptr && launch_.screen->stopped()) return std::nullopt;
+    if (slice_ && slice_->run().gave_up()) return std::nullopt;
     // Blocks that wait for others (grid barriers, look-back scans) need those, whatever the time.
     if (deadline && stalled == 0 && Clock::now() >= *deadline) return std::nullopt;
     if (launch_.chosen_blocks > 0 && !launch_.observer->WantsMoreBlocks()) return std::nullopt;
@@ -75,7 +87,11 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     const BlockOutcome outcome = RunBlock(block);
     if (outcome == BlockOutcome::kFault) {
       failed_block_ = block.number;
+      if (slice_ && !launch_.fault) slice_->run().GiveUp("a loop goes round for too long");
       return;
+    }
+    if (slice_ && outcome == BlockOutcome::kDone) {
+      slice_->run().EndBlock(block.number, block.back_edges);
     }
     if (outcome == BlockOutcome::kDone && compiled_ != nullptr && resident_.size() == 1) {
       // The usual case, without ceremony.
@@ -211,12 +227,16 @@ void Runner::Begin(Block& block, uint64_t number) {
   }
   block.heap_frees = launch_.heap_frees;
   block.finished_warps = 0;
+  block.back_edges = 0;
   if (block.barriers_used) {
     for (BarrierState& barrier : block.barriers) barrier = {};
     block.barriers_used = false;
   }
   const size_t warps = (block.threads + kWarpSize - 1) / kWarpSize;
   if (block.warps.size() != warps) block.warps = std::vector<Warp>(warps);
+  if (launch_.coverage_map != nullptr) {
+    for (Warp& w : block.warps) w.loops.assign(2 * launch_.coverage_map->loops.size(), 0);
+  }
   if (launch_.observer != nullptr) launch_.observer->OnBlockBegin(number);
   if (launch_.screen != nullptr) launch_.screen->BeginBlock(block);
   if (compiled_ != nullptr) {

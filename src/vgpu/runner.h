@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "vgpu/jit/abi.h"
+#include "vgpu/slice_run.h"
 #include "vgpu/streaming.h"
 #include "vgpu/turn_order.h"
 #include "vgpu/warp.h"
@@ -59,6 +60,10 @@ class Runner {
   // Takes blocks from `next` on, which runners of several threads share. `compiled` may be null.
   Runner(LaunchState& launch, std::atomic<uint64_t>& next, const jit::CompiledKernel* compiled,
          CodeExitCount* code_exits = nullptr);
+  // Adds what was covered to the launch's record.
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
 
   // Until no block is left, or the launch failed, or `last_block` is below all that is left, or no
   // block is in the middle of its work after `deadline`.
@@ -109,6 +114,10 @@ class Runner {
   static bool ScreenLanes(jit::WarpContext* context, void* region, const uint64_t* address,
                           uint32_t mask, uint64_t access);
   static void Suspect(jit::WarpContext* context, uint32_t why);
+  static void MarkRow(jit::WarpContext* context, uint64_t address, int64_t stride, uint32_t bytes,
+                      uint32_t mask);
+  static void MarkEach(jit::WarpContext* context, const uint64_t* address, uint32_t bytes,
+                       uint32_t mask);
   friend jit::Helpers RunnerHelpers();
 
   void MakeCompiled(Block& block);
@@ -143,6 +152,8 @@ class Runner {
   Streaming streaming_;
   std::vector<std::byte> garbage_;  // what fresh shared memory holds; empty: zeros
   uint64_t parameters_host_ = 0;
+  std::vector<uint32_t> coverage_;    // LaunchState::coverage
+  std::optional<SliceThread> slice_;  // LaunchState::slice
 };
 
 jit::Helpers RunnerHelpers();

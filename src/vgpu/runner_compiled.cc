@@ -7,8 +7,10 @@
 #include "vgpu/cold_call.h"
 #include "vgpu/handlers/handlers.h"
 #include "vgpu/matrix_kernels.h"
+#include "vgpu/op_facts.h"
 #include "vgpu/runner.h"
 #include "vgpu/screen.h"
+#include "vgpu/slice_kernel.h"
 
 namespace kernelsmith::vgpu {
 
@@ -167,6 +169,8 @@ jit::Helpers RunnerHelpers() {
           .screen_row = Runner::ScreenRow,
           .screen_lanes = Runner::ScreenLanes,
           .suspect = Runner::Suspect,
+          .mark_row = Runner::MarkRow,
+          .mark_lanes = Runner::MarkEach,
           .matrix = FindMatrixKernels(DetectCpu()),
           .multiply = Runner::Multiply,
           .matrix_access = Runner::MatrixAccess};
@@ -274,6 +278,31 @@ void Runner::Suspect(jit::WarpContext* context, uint32_t why) {
                                 : "shared memory: a race, or a read of what was not written");
 }
 
+void Runner::MarkRow(jit::WarpContext* context, uint64_t address, int64_t stride, uint32_t bytes,
+                     uint32_t mask) {
+  const Warp& w = *context->warp;
+  SliceRun& run = w.launch->slice->run();
+  const auto block = static_cast<uint32_t>(w.block->number);
+  const auto skipped = static_cast<uint32_t>(std::countr_zero(mask));
+  const auto lanes = static_cast<uint32_t>(std::popcount(mask));
+  if (stride == bytes && uint64_t{mask >> skipped} + 1 == uint64_t{1} << lanes) {
+    return run.MarkRow(address + uint64_t{bytes} * skipped, bytes, lanes, block);
+  }
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<uint64_t>(std::countr_zero(rest));
+    run.Mark(address + static_cast<uint64_t>(stride) * lane, bytes, block);
+  }
+}
+
+void Runner::MarkEach(jit::WarpContext* context, const uint64_t* address, uint32_t bytes,
+                      uint32_t mask) {
+  const Warp& w = *context->warp;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    w.launch->slice->run().Mark(address[std::countr_zero(rest)], bytes,
+                                static_cast<uint32_t>(w.block->number));
+  }
+}
+
 // Fills the site with the allocation that contains all that the lanes access. False: none does.
 bool Runner::FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
                       const jit::HandlerCall& call, uint32_t mask) {
@@ -307,13 +336,23 @@ bool Runner::FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
                               .screen = w.launch->screen != nullptr ? &shared_region : nullptr};
     return true;
   }
-  if (!w.FindWindow(low, high - low + call.bytes) || (call.stored != 0 && !w.window.writable)) {
-    return false;
+  SliceThread* slice = w.launch->slice;
+  if (slice != nullptr) slice->marking = !call.reads;
+  const bool found = w.FindWindow(low, high - low + call.bytes);
+  const MemoryWindow window = w.window;
+  if (slice != nullptr) {
+    // Stores of a slice are marks, unless they are made beside these. What is read later in a
+    // window that was found for a mark must be noted.
+    const bool made = in.op == Op::kMark && in.variant == kMarkOfMade;
+    if (found && call.stored != 0 && !IsAtomic(in.op) && !made) slice->NoteMarked(window);
+    slice->marking = false;
+    w.ForgetWindows();
   }
-  block.sites[call.site] = {.low = w.window.low,
-                            .limit = w.window.high - w.window.low - call.room + 1,
-                            .delta = static_cast<uint64_t>(w.window.delta)};
-  runner.streaming_.OnSite(runner.sites_, call, w.window);
+  if (!found || (call.stored != 0 && !window.writable)) return false;
+  block.sites[call.site] = {.low = window.low,
+                            .limit = window.high - window.low - call.room + 1,
+                            .delta = static_cast<uint64_t>(window.delta)};
+  runner.streaming_.OnSite(runner.sites_, call, window);
   return w.launch->screen == nullptr ||
          w.launch->screen->FindSite(low, high - low + call.bytes, call.stored != 0,
                                     &block.sites[call.site].screen);
@@ -362,7 +401,9 @@ void Runner::MakeCompiled(Block& block) {
                       .shared_bytes = block.shared_bytes,
                       .shared_window = launch_.shared_window,
                       .local_window = launch_.local_window,
-                      .special = compiled.special.data()};
+                      .special = compiled.special.data(),
+                      .coverage = coverage_.data(),
+                      .back_edges = &block.back_edges};
   const size_t count = block.warps.size();
   const size_t each =
       (compiled_->save_bytes + kSaveAlignment - 1) / kSaveAlignment * kSaveAlignment;
@@ -402,6 +443,7 @@ void Runner::StartCompiled(Block& block) {
   if (block.screen != nullptr) compiled.context.screen = &block.screen->view;
   for (CompiledWarp& warp : compiled.warps) {
     warp.registers = nullptr;
+    warp.loops = warp.warp->loops.data();
     warp.state = CompiledWarp::State::kFresh;
   }
 }

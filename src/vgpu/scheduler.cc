@@ -10,6 +10,7 @@
 #include <bit>
 #include <utility>
 
+#include "vgpu/coverage_map.h"
 #include "vgpu/op_facts.h"
 #include "vgpu/turn_order.h"
 #include "vgpu/warp.h"
@@ -115,6 +116,7 @@ void LookForEndlessLoop(Warp& w, uint32_t first, uint32_t last, uint32_t lanes) 
 // Bookkeeping of a branch of `lanes` back from `last` to `first`. True: the group should give way.
 bool BackEdge(Warp& w, uint32_t first, uint32_t last, uint32_t lanes) {
   ++w.back_edges;
+  w.block->back_edges += static_cast<uint64_t>(std::popcount(lanes));
   if (first != w.long_loop.first || last != w.long_loop.last)
     w.long_loop = {w.frame, first, last, 0, {}};
   if (w.waited) {
@@ -174,7 +176,7 @@ Step BranchIndexed(Warp& w, const Instruction& in, uint32_t mask) {
   const auto& targets = w.function().branch_targets[in.target];
   const uint32_t* index = w.Lanes<uint32_t>(in.a);
   StorePcs(w, w.active & ~mask, w.pc + 1);
-  bool back = false;
+  uint32_t back = 0;  // lanes
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     if (index[lane] >= targets.size()) {
@@ -184,9 +186,9 @@ Step BranchIndexed(Warp& w, const Instruction& in, uint32_t mask) {
       return Step::kFault;
     }
     w.lane_pc[lane] = targets[index[lane]];
-    back |= w.lane_pc[lane] <= w.pc;
+    if (w.lane_pc[lane] <= w.pc) back |= 1u << lane;
   }
-  if (back && BackEdge(w, 0, w.pc, mask)) return GiveWay(w);
+  if (back != 0 && BackEdge(w, 0, w.pc, back)) return GiveWay(w);
   return Step::kReselect;
 }
 
@@ -290,6 +292,9 @@ Step Synchronise(Warp& w, const Instruction& in, uint32_t mask) {
       w.launch->observer->AfterInstruction(picture, in, now);
     }
   }
+  if (w.launch->coverage_map != nullptr) {
+    CoverEdge(w, w.function(), w.pc, w.pc + 1, w.active & ~wait);
+  }
   if (wait == 0) {
     ++w.pc;
     if (w.pc != w.merge_pc) return Step::kContinue;
@@ -340,7 +345,7 @@ Step Control(Warp& w, const Instruction& in, uint32_t mask) {
   }
 }
 
-template <bool kObserved>
+template <bool kObserved, bool kCovered>
 WarpOutcome Run(Warp& w) {
   w.back_edges = 0;
   w.same_waits = 0;
@@ -367,6 +372,7 @@ WarpOutcome Run(Warp& w) {
           w.active & (w.Predicate(in.guard) ^ (in.guard_negated ? kFullMask : 0u));
       ++warp_instructions;
       lane_instructions += static_cast<uint32_t>(std::popcount(mask));
+      if constexpr (kCovered) CoverInstruction(w, in, mask);
       if (mask == 0) {
         if (kObserved && w.tracked) {
           WarpPicture picture(w);
@@ -441,7 +447,12 @@ bool ReleaseWarpSync(Warp& w, bool force) {
     }
     w.blocked &= ~released;
     for (uint32_t rest = released; rest != 0; rest &= rest - 1) {
-      ++w.lane_pc[std::countr_zero(rest)];
+      const auto lane = static_cast<size_t>(std::countr_zero(rest));
+      if (w.launch->coverage_map != nullptr) {
+        CoverEdge(w, *w.lane_frame[lane]->function, w.lane_pc[lane], w.lane_pc[lane] + 1,
+                  1u << lane);
+      }
+      ++w.lane_pc[lane];
     }
     return true;
   }
@@ -456,7 +467,11 @@ bool ReleaseWarpSync(Warp& w, bool force) {
 }
 
 WarpOutcome RunWarp(Warp& warp) {
-  return warp.launch->observer != nullptr ? Run<true>(warp) : Run<false>(warp);
+  const bool observed = warp.launch->observer != nullptr;
+  if (warp.launch->coverage_map != nullptr) {
+    return observed ? Run<true, true>(warp) : Run<false, true>(warp);
+  }
+  return observed ? Run<true, false>(warp) : Run<false, false>(warp);
 }
 
 }  // namespace kernelsmith::vgpu

@@ -25,8 +25,11 @@
 
 namespace kernelsmith::vgpu {
 
+class CoverageRecord;
 class DeviceHeap;
 class Observer;
+class SliceRun;
+struct SliceRecord;
 
 using kernelsmith::Engine;
 
@@ -41,7 +44,9 @@ struct LaunchRequest {
   bool cooperative = false;
   // Nobody else uses the device's memory while it runs: no other launch, no thread of a program.
   bool alone = false;
-  Observer* observer = nullptr;  // observer.h
+  Observer* observer = nullptr;        // observer.h
+  CoverageRecord* coverage = nullptr;  // gets what the launch covers (coverage.h)
+  SliceRecord* slice = nullptr;        // only what decides what is written runs (slice.h)
   // 0: blocks, warps and the lanes of an atomic take their turns in ascending order. Other numbers
   // choose other orders that a GPU might have taken.
   uint64_t schedule = 0;
@@ -98,6 +103,9 @@ class VirtualGpu {
 
  private:
   VirtualGpu() = default;
+  Result<LaunchResult> LaunchSlice(const LaunchRequest& request, const Kernel& kernel);
+  Result<LaunchResult> LaunchKernel(const LaunchRequest& request, const Kernel& kernel,
+                                    uint32_t shared_bytes, SliceRun* slice);
   Options options_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceHeap> heap_;

@@ -7,6 +7,7 @@
 
 #include "support/demangle.h"
 #include "vgpu/heap.h"
+#include "vgpu/slice_run.h"
 
 namespace kernelsmith::vgpu {
 
@@ -123,6 +124,7 @@ bool Warp::FindWindow(uint64_t address, uint64_t bytes) {
     }
     old_window = window;
     window = found;
+    if (launch->slice != nullptr && !launch->slice->marking) launch->slice->NoteRead(window);
     return true;
   };
   if (find()) return true;

@@ -102,6 +102,8 @@ struct Frame {
 struct Block;
 struct LaunchState;
 class ScreenThread;
+class SliceRun;
+class SliceThread;
 
 struct alignas(64) Warp {
   // Handlers find operands by these: see OperandBase.
@@ -163,6 +165,8 @@ struct alignas(64) Warp {
   std::vector<std::byte> local_storage;
   alignas(64)
       std::array<std::array<uint32_t, kWarpSize>, static_cast<size_t>(Special::kCount)> special{};
+  // For each loop of a covered launch (coverage_map.h): the lanes that went round once, and more.
+  std::vector<uint32_t> loops;
 
   template <typename T>
   T* Lanes(Operand operand) const {
@@ -220,6 +224,7 @@ struct Block {
   bool warps_ready = false;                        // for the interpreter, where compiled code runs
   std::shared_ptr<struct CompiledBlock> compiled;  // runner_compiled.cc
   std::shared_ptr<struct ScreenBlock> screen;      // screen.h
+  uint64_t back_edges = 0;                         // of all threads
 };
 
 struct LaunchState {
@@ -252,6 +257,10 @@ struct LaunchState {
   std::vector<Allocation> allocations;
   uint64_t memory_generation = 0;
   std::chrono::steady_clock::time_point start;
+  const CoverageMap* coverage_map = nullptr;  // null: nobody asks for coverage
+  uint32_t* coverage = nullptr;               // lanes that did an item, by item; the runner's own
+  SliceRun* slice_run = nullptr;              // the launch is a slice (slice.h) ...
+  SliceThread* slice = nullptr;               // ... and this is what its runner knows
 
   // How many blocks (or clusters) there are to run.
   uint64_t Turns() const {

@@ -20,6 +20,9 @@ uint64_t TranslateRange(Warp& w, const Instruction& in, MemorySpace space, Acces
 // Tells the observer; false: skip the access.
 bool ObserveAccess(Warp& w, const Instruction& in, MemorySpace space, AccessKind kind,
                    uint32_t mask, uint32_t bytes, const uint64_t* address);
+// Of a slice: the lanes of `mask` would store `bytes` at these addresses.
+void MarkLanes(Warp& w, const Instruction& in, uint32_t mask, uint32_t bytes,
+               const uint64_t* address);
 
 namespace KS_MATH_ISA {
 

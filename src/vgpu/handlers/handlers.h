@@ -45,6 +45,8 @@ Handler FindBulkHandler(const Instruction& instruction);
 Handler FindClusterHandler(const Instruction& instruction);
 Handler FindTextureHandler(const Instruction& instruction);
 Handler FindWgmmaHandler(const Instruction& instruction);
+// Of Op::kMark and kMarkFragment, which only slices have.
+Handler FindMarkHandler(const Instruction& instruction);
 Handler FindVideoHandler(const Instruction& instruction);
 Handler FindMathCallHandler(const Instruction& instruction);
 

@@ -152,6 +152,24 @@ void WmmaStore(Warp& w, const Instruction& in, uint32_t mask) {
   }
 }
 
+// As WmmaStore, for a slice.
+void MarkFragment(Warp& w, const Instruction& in, uint32_t mask) {
+  const WmmaMemory memory(w, in, mask);
+  const math::Fragment& fragment = memory.fragment();
+  const auto bytes = static_cast<uint32_t>(fragment.bits / 8);
+  const int distinct = fragment.distinct > 0 ? fragment.distinct : fragment.registers;
+  for (int reg = 0; reg < distinct; ++reg) {
+    for (int element = 0; element < fragment.per_register; ++element) {
+      LaneArray<uint64_t> address;
+      for (int lane = 0; lane < kWarpSize; ++lane) {
+        address.at[lane] = memory.Address(memory.BitOffset(reg, element, lane));
+      }
+      MarkLanes(w, in, mask, bytes, address.at);
+      if (w.stopped) return;
+    }
+  }
+}
+
 // Lane i holds the address of row i of the matrices, one after the other.
 bool RowAddresses(Warp& w, const Instruction& in, uint32_t& mask, AccessKind kind,
                   LaneArray<uint64_t>& host) {
@@ -211,6 +229,8 @@ Handler FindMatrixHandler(const Instruction& in) {
       return WmmaLoad;
     case Op::kWmmaStore:
       return WmmaStore;
+    case Op::kMarkFragment:
+      return MarkFragment;
     case Op::kLdmatrix:
       return Ldmatrix;
     case Op::kStmatrix:

@@ -15,6 +15,7 @@
 namespace kernelsmith::vgpu {
 
 struct Warp;
+struct CoverageMap;
 struct MatrixKernels;
 
 // atom or red of the lanes of `mask`: `host` has their addresses, all of one allocation; `b`, `c`
@@ -60,6 +61,8 @@ struct BlockContext {
   uint64_t local_window = 0;
   const uint32_t* special = nullptr;
   const ScreenView* screen = nullptr;
+  uint32_t* coverage = nullptr;    // LaunchState::coverage
+  uint64_t* back_edges = nullptr;  // Block::back_edges
 };
 
 enum class Outcome : uint32_t {
@@ -74,6 +77,7 @@ struct WarpContext {
   Warp* warp = nullptr;
   std::byte* registers = nullptr;  // the entry's frame in the interpreter's form; null until needed
   std::byte* save = nullptr;       // the values of webs, in slots
+  uint32_t* loops = nullptr;       // Warp::loops
   uint32_t warp_index = 0;
   uint32_t lanes = ~0u;  // those that there are: the last warp of a block may have fewer than 32
   uint32_t exit_pc = 0;  // kBarrier: which one
@@ -160,6 +164,12 @@ struct Helpers {
   // Something is suspicious: one of kSuspect*.
   void (*suspect)(WarpContext*, uint32_t why) = nullptr;
 
+  // -- slices (vgpu/slice.h): a store of `bytes` by each lane of `mask`, whose values nobody wants.
+  void (*mark_row)(WarpContext*, uint64_t address, int64_t stride, uint32_t bytes,
+                   uint32_t mask) = nullptr;
+  void (*mark_lanes)(WarpContext*, const uint64_t* address, uint32_t bytes,
+                     uint32_t mask) = nullptr;
+
   // -- matrix instructions, on fragments whose registers are arrays of 32 lanes.
   const MatrixKernels* matrix = nullptr;  // null: the machine has no vectors for them
   // A product that the kernels do not have. The registers are those of d, a, b and c.
@@ -202,10 +212,12 @@ struct CompileRequest {
   // Compile long ways of a part of the lanes, too: for kernels that leave the code often.
   bool thorough = false;
   bool screened = false;
-  bool screen_index = false;  // screened for index arithmetic, too
-  uint32_t screen_shift = 2;  // log2 of the bytes of a cell
-  bool streams = false;       // code for Site::cached
-  bool dump = false;          // print the LLVM code before and after the passes
+  bool screen_index = false;              // screened for index arithmetic, too
+  uint32_t screen_shift = 2;              // log2 of the bytes of a cell
+  bool streams = false;                   // code for Site::cached
+  const CoverageMap* coverage = nullptr;  // what to record; null: nothing
+  bool slice = false;                     // the kernel is a slice (vgpu/slice.h)
+  bool dump = false;                      // print the LLVM code before and after the passes
   Helpers helpers;
 };
 

@@ -78,7 +78,7 @@ bool Analysis::IsRaw(uint32_t pc, Operand operand) const {
 }
 
 bool Analysis::IsNativeAccess(const Instruction& in) const {
-  if (in.op != Op::kLoad && in.op != Op::kStore) return false;
+  if (in.op != Op::kLoad && in.op != Op::kStore && in.op != Op::kMark) return false;
   if (in.space == MemorySpace::kLocal || in.address == AddressBase::kFrame) return false;
   return in.bytes <= 8 && in.register_bytes <= 8 && !in.waits && !in.is_volatile;
 }

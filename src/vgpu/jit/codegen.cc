@@ -313,7 +313,16 @@ BasicBlock* CodeGenerator::NewBlock(const char* name) {
   return BasicBlock::Create(context_, name, kernel_);
 }
 
+void CodeGenerator::AddBackEdges() {
+  if (!request_.slice) return;
+  Type* i64 = builder_.getInt64Ty();
+  llvm::Value* total = BlockField(offsetof(BlockContext, back_edges), builder_.getPtrTy());
+  llvm::Value* own = builder_.CreateLoad(i64, lane_back_edges_);
+  builder_.CreateStore(builder_.CreateAdd(builder_.CreateLoad(i64, total), own), total);
+}
+
 void CodeGenerator::Return(llvm::Value* outcome) {
+  AddBackEdges();
   SetWarpField(offsetof(WarpContext, outcome), outcome);
   builder_.CreateRet(index_);
 }
@@ -321,6 +330,7 @@ void CodeGenerator::Return(llvm::Value* outcome) {
 void CodeGenerator::Return(Outcome outcome) {
   llvm::Value* value = builder_.getInt32(static_cast<uint32_t>(outcome));
   if (outcome != Outcome::kDone && outcome != Outcome::kBarrier) return Return(value);
+  AddBackEdges();
   SetWarpField(offsetof(WarpContext, outcome), value);
   builder_.CreateBr(next_);
 }
@@ -375,6 +385,9 @@ void CodeGenerator::EmitEntries(llvm::SwitchInst* entries) {
       after_call |= op == Op::kCall;
       header |= previous >= b;
     }
+    // How often a loop goes round can be reckoned only if all ways into it are known. A slice that
+    // leaves its code often does without that.
+    if (request_.slice && !request_.thorough) header = false;
     // Where lanes that left meet again; in the middle of a loop an entry would spoil it for the
     // optimiser.
     const bool join = left_for_.contains(b) && !in_loop(b);
@@ -412,6 +425,7 @@ void CodeGenerator::Run() {
   warp->addIncoming(kernel_->getArg(1), start_);
   index_->addIncoming(builder_.getInt32(0), start_);
   FindFragments();
+  BeginCoverage();
   for (const Web& web : analysis_.webs()) {
     const int parts = web.shape.affine() ? groups_ : 1;
     Type* element = ElementOf(web.width);
@@ -427,6 +441,10 @@ void CodeGenerator::Run() {
   }
   back_edges_ = Slot(i32);
   builder_.CreateStore(builder_.getInt32(0), back_edges_);
+  if (request_.slice) {
+    lane_back_edges_ = Slot(builder_.getInt64Ty());
+    builder_.CreateStore(builder_.getInt64(0), lane_back_edges_);
+  }
   for (size_t b = 0; b < analysis_.blocks().size(); ++b) blocks_.push_back(NewBlock("b"));
   FindAccessGroups();
   llvm::SwitchInst* entries = builder_.CreateSwitch(kernel_->getArg(2), blocks_[0]);
@@ -435,6 +453,7 @@ void CodeGenerator::Run() {
     EmitBlock(b);
   }
   EmitEntries(entries);
+  SeparateCoverage();
 
   builder_.SetInsertPoint(next_);
   if (llvm::pred_empty(next_)) {
@@ -479,12 +498,14 @@ void CodeGenerator::EmitBlock(uint32_t b) {
     }
     EmitInstruction();
   }
-  builder_.CreateBr(Go(b + 1));
+  --pc_;
+  builder_.CreateBr(GoCovered(b + 1, false));
 }
 
 // Everything but branches, calls, exits and barriers.
 void CodeGenerator::EmitInstruction() {
   write_guard_.reset();
+  CoverSides();
   const bool guarded = analysis_.Guarded(*in_);
   const bool access = analysis_.IsNativeAccess(*in_) ||
                       (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_));
@@ -603,6 +624,8 @@ void CodeGenerator::EmitHandler(llvm::Value* mask) {
 
 void CodeGenerator::CountBackEdge(uint32_t target) {
   if (target > pc_) return;
+  // Most loops of a slice do nothing but count, and LLVM takes them away: see LimitLoops.
+  if (request_.slice && !analysis_.has_waits()) return;
   llvm::Value* count = builder_.CreateAdd(builder_.CreateLoad(builder_.getInt32Ty(), back_edges_),
                                           builder_.getInt32(1));
   builder_.CreateStore(count, back_edges_);
@@ -623,6 +646,7 @@ void CodeGenerator::EmitBarrier() {
   }
   const CodeBlock& next = analysis_.blocks()[analysis_.block_of(pc_) + 1];
   for (const LiveValue& value : next.live_in) SaveNow(value);
+  CoverWay(analysis_.block_of(pc_) + 1, RunningBits(), false, true);
   SetWarpField(offsetof(WarpContext, exit_pc), builder_.getInt32(pc_));
   Return(Outcome::kBarrier);
 }
@@ -634,7 +658,7 @@ void CodeGenerator::EmitControl() {
       CountBackEdge(in_->target);
       const uint32_t target = analysis_.block_of(in_->target);
       if (!analysis_.Guarded(*in_)) {
-        builder_.CreateBr(Go(target));
+        builder_.CreateBr(GoCovered(target, true));
         return;
       }
       return EmitPart(Guard(*in_), target, after);
@@ -644,13 +668,14 @@ void CodeGenerator::EmitControl() {
     case Op::kRet:
     case Op::kExit:
       if (!analysis_.Guarded(*in_)) {
-        builder_.CreateBr(Go(Analysis::kEnd));
+        builder_.CreateBr(GoCovered(Analysis::kEnd, true));
         return;
       }
       return EmitPart(Guard(*in_), Analysis::kEnd, after);
     case Op::kCall:
       if (function_.calls[in_->target].system != 0 && parted_ == nullptr) {
         EmitInstruction();
+        CoverWay(after, RunningBits(), false, true);
         builder_.CreateBr(Go(after));
         return;
       }

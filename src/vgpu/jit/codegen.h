@@ -112,6 +112,8 @@ class CodeGenerator {
   llvm::Value* MaskBits(const Value& predicate);
   Value Guard(const Instruction& in);
   llvm::BasicBlock* NewBlock(const char* name);
+  // What a slice tells about its loops, whenever it is left.
+  void AddBackEdges();
   void Return(llvm::Value* outcome);
   void Return(Outcome outcome);
   // A block that leaves for the interpreter before the current instruction.
@@ -200,6 +202,7 @@ class CodeGenerator {
   void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits, uint32_t site);
   void EmitAtomic(const Value& address, llvm::Value* delta, llvm::Value* bits);
+  void EmitMark(const Value& address, llvm::Value* bits);
   // The result of an access.
   void WriteAccessed(Operand operand, Value value, llvm::Value* bits);
   // Before a load of a whole row by all lanes, from this address of the host.
@@ -261,6 +264,22 @@ class CodeGenerator {
   // Converts a pair of f32 to a pair of 16-bit floats.
   llvm::Value* PackHalves(llvm::ArrayRef<llvm::Value*> x);
 
+  // ---- codegen_coverage.cc: nothing unless the launch records what it covers
+  void BeginCoverage();
+  // The guard and the selection of the current instruction.
+  void CoverSides();
+  // Lanes of `lanes` go from the current block, whose last instruction is the current one, to
+  // another. They come from the side `taken` of the instruction's guard, if it has one.
+  void CoverWay(uint32_t block, llvm::Value* lanes, bool taken, bool some);
+  // The same for all lanes that run, in a block that goes on to Go(block).
+  llvm::BasicBlock* GoCovered(uint32_t block, bool taken);
+  llvm::Value* CoverageEntry(uint32_t item);
+  void AddLanes(uint32_t item, llvm::Value* lanes);
+  llvm::Value* LoadCoverage(llvm::Value* place);
+  void StoreCoverage(llvm::Value* value, llvm::Value* place);
+  // Tells LLVM that nothing but what was recorded lies where coverage does.
+  void SeparateCoverage();
+
   // ---- codegen_screen.cc: nothing unless the launch is screened
   // Tells the screen of the access; `site` is its site's number, or ~0; `bits` as above.
   void EmitScreen(const Value& address, uint32_t site, llvm::Value* bits);
@@ -295,7 +314,9 @@ class CodeGenerator {
   std::vector<llvm::BasicBlock*> blocks_;
   std::vector<llvm::SmallVector<llvm::AllocaInst*, 4>> storage_;  // storage by web
   llvm::AllocaInst* back_edges_ = nullptr;
+  llvm::AllocaInst* lane_back_edges_ = nullptr;  // of a slice: i64, of all lanes
   std::map<llvm::AllocaInst*, uint32_t> slots_;
+  llvm::MDNode* coverage_scope_ = nullptr;
   llvm::AllocaInst* screen_buffer_ = nullptr;
   std::map<size_t, llvm::Value*> screen_fields_;  // fields of ScreenView
   uint32_t save_bytes_ = 0;

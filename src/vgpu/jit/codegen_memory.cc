@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "vgpu/jit/codegen.h"
+#include "vgpu/op_facts.h"
+#include "vgpu/slice_kernel.h"
 #include "vgpu/warp.h"
 
 namespace kernelsmith::vgpu::jit {
@@ -48,7 +50,8 @@ void CodeGenerator::FindAccessGroups() {
           in.address == AddressBase::kRegister32 || in.address == AddressBase::kRegister64;
       const int64_t total = int64_t{in.bytes} * in.width;
       if (analysis_.IsNativeAccess(in) && by_register && !analysis_.Guarded(in) &&
-          in.a.base() == OperandBase::kRegister && (total & (total - 1)) == 0) {
+          in.a.base() == OperandBase::kRegister && (total & (total - 1)) == 0 &&
+          (in.op != Op::kMark || in.variant != kMarkOfMade)) {
         const uint32_t web = analysis_.ReadWeb(pc, in.a);
         const Shape shape = analysis_.AddressShape(pc, in);
         const bool even = !shape.affine() || shape.stride % total == 0;
@@ -66,20 +69,19 @@ void CodeGenerator::FindAccessGroups() {
           group.begin = std::min(group.begin, in.offset);
           group.end = std::max(group.end, in.offset + total);
           group.align = std::max(group.align, static_cast<uint32_t>(total));
-          group.stored += in.op == Op::kStore ? static_cast<uint32_t>(total) : 0;
+          group.stored += in.op != Op::kLoad ? static_cast<uint32_t>(total) : 0;
           group.reads |= in.op == Op::kLoad;
           access_group_of_[pc] = it->group;
         } else if (even) {
           open.push_back({web, in.space, static_cast<int32_t>(access_groups_.size())});
           access_group_of_[pc] = open.back().group;
-          access_groups_.push_back(
-              {.leader = pc,
-               .members = 1,
-               .begin = in.offset,
-               .end = in.offset + total,
-               .align = static_cast<uint32_t>(total),
-               .stored = in.op == Op::kStore ? static_cast<uint32_t>(total) : 0,
-               .reads = in.op == Op::kLoad});
+          access_groups_.push_back({.leader = pc,
+                                    .members = 1,
+                                    .begin = in.offset,
+                                    .end = in.offset + total,
+                                    .align = static_cast<uint32_t>(total),
+                                    .stored = in.op != Op::kLoad ? static_cast<uint32_t>(total) : 0,
+                                    .reads = in.op == Op::kLoad});
         }
       }
       ForEachTouch(in, function_.list, true, [&](Operand operand, Touch touch) {
@@ -211,7 +213,7 @@ void CodeGenerator::EmitAccess() {
                    .bytes = total,
                    .align = total,
                    .stored = in.op == Op::kLoad ? 0 : total,
-                   .reads = in.op != Op::kStore};
+                   .reads = ReadsMemory(in.op)};
   const int32_t number = access_group_of_[pc_];
   llvm::Value* delta = nullptr;
   uint32_t site = ~0u;
@@ -253,6 +255,8 @@ void CodeGenerator::EmitAccess() {
       EmitLoad(address, delta, bits);
     } else if (in.op == Op::kStore) {
       EmitStore(address, delta, bits, site);
+    } else if (in.op == Op::kMark) {
+      EmitMark(address, bits);
     } else {
       EmitAtomic(address, delta, bits);
     }
@@ -410,6 +414,26 @@ void CodeGenerator::WriteAccessed(Operand operand, Value value, llvm::Value* bit
                       bits == nullptr ? builder_.getInt32(kFullMask) : bits, nullptr);
   }
   StoreWeb(web, value);
+}
+
+// The store of a slice.
+void CodeGenerator::EmitMark(const Value& address, llvm::Value* bits) {
+  const Instruction& in = *in_;
+  llvm::Value* bytes = builder_.getInt32(uint32_t{in.bytes} * in.width);
+  if (address.shape.varying()) {
+    if (addresses_ == nullptr) addresses_ = Slot(VectorOf(builder_.getInt64Ty()));
+    builder_.CreateStore(address.part[0], addresses_);
+    CallAddress(reinterpret_cast<const void*>(request_.helpers.mark_lanes), builder_.getVoidTy(),
+                {warp_, addresses_, bytes, bits == nullptr ? builder_.getInt32(kFullMask) : bits});
+    return;
+  }
+  const auto lanes = static_cast<unsigned>(kLanes / address.part.size());
+  const int64_t stride = address.shape.affine() ? address.shape.stride : 0;
+  for (llvm::Value* first : address.part) {
+    CallAddress(reinterpret_cast<const void*>(request_.helpers.mark_row), builder_.getVoidTy(),
+                {warp_, first, builder_.getInt64(static_cast<uint64_t>(stride)), bytes,
+                 bits == nullptr ? builder_.getInt32(kFullMask >> (kLanes - lanes)) : bits});
+  }
 }
 
 void CodeGenerator::EmitAtomic(const Value& address, llvm::Value* delta, llvm::Value* bits) {

@@ -88,7 +88,7 @@ void CodeGenerator::Arrive(llvm::Value* bits) {
 
 void CodeGenerator::EmitPart(const Value& guard, uint32_t target, uint32_t after) {
   if (guard.shape.uniform()) {
-    builder_.CreateCondBr(guard.part[0], Go(target), Go(after));
+    builder_.CreateCondBr(guard.part[0], GoCovered(target, true), GoCovered(after, false));
     return;
   }
   llvm::Value* zero = builder_.getInt32(0);
@@ -102,6 +102,8 @@ void CodeGenerator::EmitPart(const Value& guard, uint32_t target, uint32_t after
       const bool taken = target == parted_->join->block;
       llvm::Value* arrived = taken ? take : stay;
       llvm::Value* rest = taken ? stay : take;
+      CoverWay(target, take, true, false);
+      CoverWay(after, stay, false, false);
       Arrive(arrived);
       builder_.CreateStore(rest, parted_->lanes);
       builder_.CreateCondBr(builder_.CreateICmpEQ(rest, zero), parted_->done,
@@ -111,9 +113,9 @@ void CodeGenerator::EmitPart(const Value& guard, uint32_t target, uint32_t after
   }
   BasicBlock* not_all = NewBlock("not_all");
   BasicBlock* part = NewBlock("part");
-  builder_.CreateCondBr(builder_.CreateICmpEQ(take, running), Go(target), not_all);
+  builder_.CreateCondBr(builder_.CreateICmpEQ(take, running), GoCovered(target, true), not_all);
   builder_.SetInsertPoint(not_all);
-  Cold(builder_.CreateICmpNE(take, zero), part, Go(after));
+  Cold(builder_.CreateICmpNE(take, zero), part, GoCovered(after, false));
   builder_.SetInsertPoint(part);
   EmitDetour(take, builder_.CreateAnd(running, builder_.CreateNot(take)), target, after);
 }
@@ -131,6 +133,8 @@ void CodeGenerator::EmitDetour(llvm::Value* take, llvm::Value* stay, uint32_t ta
     return;
   }
   copied_ += detour.instructions;
+  CoverWay(target, take, true, true);
+  CoverWay(after, stay, false, true);
   llvm::Type* i32 = builder_.getInt32Ty();
   const auto written = [&](uint32_t web) {
     return std::binary_search(detour.written.begin(), detour.written.end(), web);

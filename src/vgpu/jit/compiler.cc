@@ -1,8 +1,11 @@
 // The library's one function: analysis, code generation, LLVM's passes, machine code.
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/ExecutionEngine/Orc/ThreadSafeModule.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -15,7 +18,9 @@
 #include <llvm/Transforms/Scalar/DCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
 #include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
@@ -37,9 +42,47 @@ namespace orc = llvm::orc;
 
 std::string Text(llvm::Error error) { return llvm::toString(std::move(error)); }
 
+// Loops of a slice have no way to give way to others (CodeGenerator::CountBackEdge). Those that
+// LLVM could not take away must end nevertheless, if only by giving up.
+class LimitLoopsPass : public llvm::PassInfoMixin<LimitLoopsPass> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    llvm::SmallVector<llvm::BasicBlock*, 8> heads;
+    for (const llvm::Loop* loop : loops.getLoopsInPreorder()) heads.push_back(loop->getHeader());
+    if (heads.empty()) return llvm::PreservedAnalyses::all();
+    llvm::IRBuilder<> builder(function.getContext());
+    builder.SetInsertPoint(&*function.getEntryBlock().getFirstInsertionPt());
+    llvm::AllocaInst* left = builder.CreateAlloca(builder.getInt64Ty());
+    builder.CreateStore(builder.getInt64(kMostTurns), left);
+    llvm::BasicBlock* tired = llvm::BasicBlock::Create(function.getContext(), "tired", &function);
+    for (llvm::BasicBlock* head : heads) {
+      llvm::BasicBlock* rest = head->splitBasicBlock(head->getFirstInsertionPt(), "turn");
+      head->getTerminator()->eraseFromParent();
+      builder.SetInsertPoint(head);
+      llvm::Value* now =
+          builder.CreateSub(builder.CreateLoad(builder.getInt64Ty(), left), builder.getInt64(1));
+      builder.CreateStore(now, left);
+      builder.CreateCondBr(builder.CreateICmpEQ(now, builder.getInt64(0)), tired, rest,
+                           llvm::MDBuilder(function.getContext()).createBranchWeights(1, 10'000));
+    }
+    // The first warp of the call stands for the one that ran: the launch is over.
+    builder.SetInsertPoint(tired);
+    builder.CreateStore(builder.getInt32(static_cast<uint32_t>(Outcome::kFault)),
+                        builder.CreateConstGEP1_64(builder.getInt8Ty(), function.getArg(1),
+                                                   offsetof(WarpContext, outcome)));
+    builder.CreateRet(builder.getInt32(0));
+    return llvm::PreservedAnalyses::none();
+  }
+
+ private:
+  // For one call of the code; some seconds.
+  static constexpr uint64_t kMostTurns = uint64_t{1} << 32;
+};
+
 // Short and by hand: most of the work is done by shapes. Compiling takes longer than running for
 // many kernels, so each pass must earn its time.
-void Optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+void Optimise(llvm::Module& module, llvm::TargetMachine& machine, bool slice) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
@@ -60,6 +103,18 @@ void Optimise(llvm::Module& module, llvm::TargetMachine& machine) {
                                                        /*UseMemorySSA=*/true));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::SimplifyCFGPass());
+  if (slice) {
+    // Loops that only count are replaced by what they count.
+    llvm::LoopPassManager counting;
+    counting.addPass(llvm::IndVarSimplifyPass());
+    counting.addPass(llvm::LoopDeletionPass());
+    passes.addPass(llvm::LoopSimplifyPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(counting)));
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(LimitLoopsPass());
+    passes.addPass(llvm::PromotePass());
+  }
   for (llvm::Function& function : module) {
     if (!function.isDeclaration()) passes.run(function, functions);
   }
@@ -118,6 +173,8 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
     function.addFnAttr("target-features", (*machine)->getTargetFeatureString());
     function.addFnAttr(llvm::Attribute::NoUnwind);
     function.addFnAttr(llvm::Attribute::NoRedZone);  // cold calls use the stack
+    // Lets LLVM take away loops of which it does not know that they end.
+    if (request.slice) function.addFnAttr(llvm::Attribute::MustProgress);
   }
   if (request.dump) module->print(llvm::errs(), nullptr);
   std::string broken;
@@ -126,7 +183,7 @@ std::unique_ptr<CompiledKernel> Compile(const CompileRequest& request, std::stri
     *why = "internal error: " + broken;
     return nullptr;
   }
-  Optimise(*module, **machine);
+  Optimise(*module, **machine, request.slice);
   if (request.dump) module->print(llvm::errs(), nullptr);
   auto owner = std::make_shared<Owner>();
   auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(target).create();
