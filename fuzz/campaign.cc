@@ -46,6 +46,7 @@ struct Shared {
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> compiled{0};
   std::atomic<uint64_t> faulted{0};
+  std::atomic<uint64_t> sliced{0};
   std::atomic<uint64_t> lane_instructions{0};
   std::atomic<double> compile_ms{0};
   char text[kMostText] = {};
@@ -141,6 +142,7 @@ int CompareOne(Differential& differential, const Program& program, Shared& share
   }
   shared.compiled += comparison->compiled ? 1 : 0;
   shared.faulted += comparison->faulted ? 1 : 0;
+  shared.sliced += comparison->sliced ? 1 : 0;
   shared.lane_instructions += comparison->lane_instructions;
   shared.compile_ms = shared.compile_ms + comparison->compile_ms;
   ++shared.launches;
@@ -155,8 +157,8 @@ namespace {
 
 // Faults, memory, crashes, hangs: a smaller program must differ in the same way.
 std::string KindOf(const std::string& difference) {
-  for (const char* kind :
-       {"the interpreter:", "words of the output", "words of the input", "did not end", "signal"}) {
+  for (const char* kind : {"the interpreter:", "words of the output", "words of the input",
+                           "coverage differs", "slice differs", "did not end", "signal"}) {
     if (difference.find(kind) != std::string::npos) return kind;
   }
   return {};
@@ -241,6 +243,7 @@ Result<CampaignResult> RunCampaign(const CampaignOptions& options) {
   result.launches = shared->launches;
   result.compiled = shared->compiled;
   result.faulted = shared->faulted;
+  result.sliced = shared->sliced;
   result.lane_instructions = shared->lane_instructions;
   result.compile_ms = shared->compile_ms;
   result.seconds = passed();

@@ -33,6 +33,7 @@ struct CampaignResult {
   uint64_t launches = 0;
   uint64_t compiled = 0;  // launches that ran as compiled code
   uint64_t faulted = 0;
+  uint64_t sliced = 0;
   uint64_t lane_instructions = 0;  // lane instructions of the interpreter
   double compile_ms = 0;
   double seconds = 0;

@@ -6,6 +6,8 @@
 
 #include "ptx/ptx.h"
 #include "support/testing/real_settings.h"
+#include "vgpu/coverage.h"
+#include "vgpu/testing/write_counter.h"
 
 namespace kernelsmith::fuzz {
 
@@ -13,6 +15,7 @@ struct Differential::Outcome {
   vgpu::LaunchResult result;
   std::vector<std::byte> output;
   std::vector<std::byte> input;
+  vgpu::CoverageRecord coverage;
 };
 
 namespace {
@@ -47,6 +50,17 @@ std::string FirstDifference(const char* what, const std::vector<std::byte>& a,
       what, at, x, y);
 }
 
+// What only one of the engines covered.
+std::string CoverageDifference(const vgpu::Kernel& kernel, const vgpu::CoverageRecord& a,
+                               const vgpu::CoverageRecord& b) {
+  for (const vgpu::CoverageItem& item : vgpu::CoverageItems(kernel)) {
+    if (a.Covers(item.number) == b.Covers(item.number)) continue;
+    return fmt::format("coverage differs: {} only {}", item.words,
+                       a.Covers(item.number) ? "by the interpreter" : "compiled");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Differential>> Differential::Create(std::optional<Breakage> breakage) {
@@ -65,8 +79,7 @@ Result<std::unique_ptr<vgpu::LoadedModule>> Differential::Load(const std::string
 }
 
 Result<Differential::Outcome> Differential::Run(vgpu::LoadedModule& module, const Program& program,
-                                                uint64_t output, vgpu::Engine engine,
-                                                uint32_t threads) {
+                                                uint64_t output, const How& how) {
   Outcome outcome;
   outcome.output.resize(program.output_bytes());
   void* memory = gpu_->memory().HostAlias(output, outcome.output.size());
@@ -79,8 +92,8 @@ Result<Differential::Outcome> Differential::Run(vgpu::LoadedModule& module, cons
     std::memset(input_memory, 0, input->size);
     std::memcpy(input_memory, program.input.data(), program.input.size() * sizeof(uint32_t));
   }
-  gpu_->options().settings.engine = engine;
-  gpu_->options().settings.threads = threads;
+  gpu_->options().settings.engine = how.engine;
+  gpu_->options().settings.threads = how.threads;
   struct {
     uint64_t output;
     uint32_t five = 5;
@@ -89,10 +102,37 @@ Result<Differential::Outcome> Differential::Run(vgpu::LoadedModule& module, cons
                                        .entry = "k",
                                        .grid = program.grid,
                                        .block = program.block,
-                                       .parameters = std::as_bytes(std::span(&parameters, 1))}));
+                                       .parameters = std::as_bytes(std::span(&parameters, 1)),
+                                       .observer = how.observer,
+                                       .coverage = how.covered ? &outcome.coverage : nullptr,
+                                       .slice = how.slice}));
   std::memcpy(outcome.output.data(), memory, outcome.output.size());
   if (input != nullptr) std::memcpy(outcome.input.data(), input_memory, outcome.input.size());
   return outcome;
+}
+
+Result<std::string> Differential::CompareSlices(vgpu::LoadedModule& module, const Program& program,
+                                                uint64_t output, Comparison& comparison) {
+  const uint64_t blocks = program.grid.Count();
+  const vgpu::SliceRecord asked{
+      .outputs = {{.address = output, .bytes = program.output_bytes() / 4 * 4}}};
+  vgpu::SliceRecord expected = asked;
+  vgpu::WriteCounter counter(expected, blocks);
+  KS_RETURN_IF_ERROR(
+      Run(module, program, output, {.engine = vgpu::Engine::kInterpreter, .observer = &counter}));
+  for (const vgpu::Engine engine : {vgpu::Engine::kInterpreter, vgpu::Engine::kJit}) {
+    vgpu::SliceRecord slice = asked;
+    KS_TRY(const Outcome outcome,
+           Run(module, program, output, {.engine = engine, .threads = 2, .slice = &slice}));
+    if (!slice.possible) return std::string();
+    comparison.sliced = true;
+    const std::string difference =
+        outcome.result.fault ? Describe(outcome.result.fault) : vgpu::DifferenceOf(expected, slice);
+    if (difference.empty()) continue;
+    return fmt::format("the {} slice differs: {}",
+                       engine == vgpu::Engine::kJit ? "compiled" : "interpreted", difference);
+  }
+  return std::string();
 }
 
 Result<Comparison> Differential::Compare(const Program& program) {
@@ -111,15 +151,18 @@ Result<Comparison> Differential::Compare(const Program& program) {
          gpu_->memory().Allocate(program.output_bytes(), vgpu::AllocationKind::kDevice, "output"));
   Comparison comparison;
   const Status status = [&]() -> Status {
-    KS_TRY(const Outcome expected, Run(*module, program, output, vgpu::Engine::kInterpreter, 1));
+    KS_TRY(const Outcome expected,
+           Run(*module, program, output, {.engine = vgpu::Engine::kInterpreter, .covered = true}));
     comparison.lane_instructions = expected.result.statistics.lane_instructions;
     comparison.faulted = expected.result.fault.has_value();
-    // Runs once on one thread and, where blocks may run at the same time, again on several.
+    // Runs once on one thread and, where blocks may run at the same time, again on several, with
+    // the code that records coverage.
     for (const uint32_t threads : {1u, 2u}) {
+      const bool covered = threads > 1;
       // After a fault other blocks may have come further than they did in order.
       if (threads > 1 && (program.grid.Count() == 1 || comparison.faulted)) break;
       KS_TRY(const Outcome compiled, Run(broken != nullptr ? *broken : *module, program, output,
-                                         vgpu::Engine::kJit, threads));
+                                         {vgpu::Engine::kJit, threads, covered}));
       comparison.compiled |= compiled.result.compiled;
       comparison.compile_ms += compiled.result.compile_ms;
       comparison.fallback = compiled.result.fallback;
@@ -132,11 +175,19 @@ Result<Comparison> Differential::Compare(const Program& program) {
         if (comparison.difference.empty()) {
           comparison.difference = FirstDifference("the input", expected.input, compiled.input);
         }
+        // A fault ends warps at different places.
+        if (comparison.difference.empty() && covered && broken == nullptr && !comparison.faulted) {
+          KS_TRY(const vgpu::Kernel* kernel, module->Prepare("k"));
+          comparison.difference = CoverageDifference(*kernel, expected.coverage, compiled.coverage);
+        }
       }
       if (!comparison.difference.empty()) {
         if (threads > 1) comparison.difference += fmt::format(" (on {} threads)", threads);
         break;
       }
+    }
+    if (comparison.difference.empty() && broken == nullptr && !comparison.faulted) {
+      KS_TRY(comparison.difference, CompareSlices(*module, program, output, comparison));
     }
     return {};
   }();

@@ -24,6 +24,7 @@ struct Comparison {
   bool compiled = false;
   std::string fallback;
   bool faulted = false;
+  bool sliced = false;
   uint64_t lane_instructions = 0;
   double compile_ms = 0;
 };
@@ -38,8 +39,18 @@ class Differential {
  private:
   Differential() = default;
   struct Outcome;
+  struct How {
+    vgpu::Engine engine = vgpu::Engine::kInterpreter;
+    uint32_t threads = 1;
+    bool covered = false;
+    vgpu::Observer* observer = nullptr;
+    vgpu::SliceRecord* slice = nullptr;
+  };
   Result<Outcome> Run(vgpu::LoadedModule& module, const Program& program, uint64_t output,
-                      vgpu::Engine engine, uint32_t threads);
+                      const How& how);
+  // Where a slice does not write what the program writes; empty: nowhere.
+  Result<std::string> CompareSlices(vgpu::LoadedModule& module, const Program& program,
+                                    uint64_t output, Comparison& comparison);
   Result<std::unique_ptr<vgpu::LoadedModule>> Load(const std::string& text);
 
   std::unique_ptr<vgpu::VirtualGpu> gpu_;

@@ -100,12 +100,13 @@ int Run(int argc, char** argv) {
                finding.difference);
   }
   fmt::print(
-      "{} kernels (seeds {} to {}), {} launches, {} compiled, {} with faults, {:.0f} s, {:.0f} of "
+      "{} kernels (seeds {} to {}), {} launches, {} compiled, {} sliced, {} with faults, {:.0f} s, "
+      "{:.0f} of "
       "a processor: {:.1f} "
       "kernels/s, {:.2f} million lane instructions/s, {:.0f} ms compiling a launch; {} "
       "differences\n",
       result->kernels, options.seed, result->next_seed - 1, result->launches, result->compiled,
-      result->faulted, result->seconds, result->processor_seconds,
+      result->sliced, result->faulted, result->seconds, result->processor_seconds,
       static_cast<double>(result->kernels) / result->seconds,
       static_cast<double>(result->lane_instructions) / 1e6 / result->seconds,
       result->compile_ms / static_cast<double>(std::max<uint64_t>(result->launches, 1)),
