@@ -16,6 +16,7 @@
 #include "support/subprocess.h"
 #include "support/testing/real_settings.h"
 #include "support/tool_finder.h"
+#include "vgpu/coverage.h"
 #include "vgpu/math/round.h"
 #include "vgpu/vgpu.h"
 
@@ -33,8 +34,11 @@ struct Options {
 
 // ---- the virtual GPU ----
 
+// Compiled code that records what it covers, on the six kernels.
+constexpr const char* kCovered = "jit_covered";
+
 const std::vector<std::string>& Engines() {
-  static const std::vector<std::string> names = {"jit", "interpreter"};
+  static const std::vector<std::string> names = {"jit", "interpreter", kCovered};
   return names;
 }
 
@@ -51,7 +55,7 @@ class Virtual final : public Contender {
     problem_ = &problem;
     KS_TRY(gpu_, vgpu::VirtualGpu::Create({.settings = RealSettings().engine}));
     gpu_->options().settings.engine =
-        engine_ == "jit" ? vgpu::Engine::kJit : vgpu::Engine::kInterpreter;
+        engine_ != "interpreter" ? vgpu::Engine::kJit : vgpu::Engine::kInterpreter;
     gpu_->options().settings.threads = static_cast<uint32_t>(threads_);
     KS_TRY(module_,
            vgpu::LoadedModule::Load({parsed_.at(problem.source)}, gpu_->memory(), problem.source));
@@ -68,10 +72,12 @@ class Virtual final : public Contender {
       const size_t bytes = problem_->outputs * 4;
       std::memset(gpu_->memory().HostAlias(arguments_.out, bytes), 0, bytes);
     }
-    KS_TRY(const vgpu::LaunchResult result,
-           gpu_->Launch(LaunchOf(*problem_, *module_, arguments_)));
+    vgpu::CoverageRecord coverage;
+    vgpu::LaunchRequest launch = LaunchOf(*problem_, *module_, arguments_);
+    if (engine_ == kCovered) launch.coverage = &coverage;
+    KS_TRY(const vgpu::LaunchResult result, gpu_->Launch(launch));
     if (result.fault) return InvalidInput("the kernel failed: " + result.fault->message);
-    if (engine_ == "jit" && !result.compiled) {
+    if (engine_ != "interpreter" && !result.compiled) {
       return InvalidInput("it was not compiled: " + result.fallback);
     }
     if (result.compile_ms > 0) fmt::print("  compiled in {:.1f} ms\n", result.compile_ms);
@@ -224,6 +230,7 @@ Result<void> Run(const Options& options) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       if (problem.source != kKernels && i >= engines.size()) break;
       const auto& contender = contenders[i];
+      if (problem.source != kKernels && contender->name() == kCovered) continue;
       auto times = Measure(*contender, problem, options.measuring);
       if (!times.ok()) {
         return InvalidInput(fmt::format("{} on {}: {}", problem.kernel, contender->name(),
@@ -232,6 +239,7 @@ Result<void> Run(const Options& options) {
       table.Add(contender->name(), problem, *times);
     }
   }
+  KS_RETURN_IF_ERROR(BenchSlices(modules.at(kKernels), options.measuring));
   if (!options.no_torch) {
     table.AddTorch(MeasureTorch(processes, problems[0], problems[3], problems[for_all],
                                 options.measuring.threads));
@@ -239,6 +247,7 @@ Result<void> Run(const Options& options) {
   if (options.measuring.quick) return {};  // too small for ratios to mean anything
   fmt::print("\nspeed ratios (above 1: the first is faster)\n");
   for (const std::string& engine : engines) {
+    if (engine == kCovered) continue;
     table.PrintRatio(engine, "PoCL");
     table.PrintRatio(engine, "hand");
     table.PrintRatio(engine, "torch");
@@ -246,6 +255,8 @@ Result<void> Run(const Options& options) {
     table.PrintSmallBlocks(engine);
   }
   table.PrintRatio("hand", "PoCL");
+  // What recording coverage costs: how many times as long launches take with it.
+  table.PrintRatio("jit", kCovered);
   return {};
 }
 
@@ -253,7 +264,7 @@ int Main(int argc, char** argv) {
   Options options;
   CLI::App app("The virtual GPU's speed beside others");
   options.measuring.AddTo(app);
-  app.add_option("--engine", options.engines, "jit or interpreter; default: both")
+  app.add_option("--engine", options.engines, "jit, interpreter or jit_covered; default: all")
       ->check(CLI::IsMember(Engines()));
   app.add_flag("--no-pocl", options.no_pocl, "Without PoCL");
   app.add_flag("--no-torch", options.no_torch, "Without torch");

@@ -40,6 +40,10 @@ Result<Times> BestOf(const Measuring& measuring, const std::function<Result<doub
 // The seconds that `run` takes.
 Result<double> Time(const std::function<Result<void>()>& run);
 
+// Prints how slices of the products in `kernels` compare with the products (engine_slices.cc).
+Result<void> BenchSlices(const std::shared_ptr<const ptx::Module>& kernels,
+                         const Measuring& measuring);
+
 // The exit code of a benchmark: parses its options and runs it.
 int RunBench(CLI::App& app, int argc, char** argv, const std::function<Result<void>()>& run);
 
