@@ -240,6 +240,10 @@ Result<void> Run(const Options& options) {
     }
   }
   KS_RETURN_IF_ERROR(BenchSlices(modules.at(kKernels), options.measuring));
+  for (const Problem& problem : problems) {
+    if (!options.measuring.quick || !options.measuring.Wants(problem)) continue;
+    KS_RETURN_IF_ERROR(CheckSlice(modules.at(problem.source), problem));
+  }
   if (!options.no_torch) {
     table.AddTorch(MeasureTorch(processes, problems[0], problems[3], problems[for_all],
                                 options.measuring.threads));

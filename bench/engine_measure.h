@@ -44,6 +44,9 @@ Result<double> Time(const std::function<Result<void>()>& run);
 Result<void> BenchSlices(const std::shared_ptr<const ptx::Module>& kernels,
                          const Measuring& measuring);
 
+// An error: the slice of the problem's kernel does not write where the kernel writes.
+Result<void> CheckSlice(const std::shared_ptr<const ptx::Module>& kernels, const Problem& problem);
+
 // The exit code of a benchmark: parses its options and runs it.
 int RunBench(CLI::App& app, int argc, char** argv, const std::function<Result<void>()>& run);
 

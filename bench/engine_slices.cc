@@ -3,12 +3,52 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine_measure.h"
 #include "support/testing/real_settings.h"
 #include "vgpu/slice.h"
+#include "vgpu/testing/write_counter.h"
 
 namespace kernelsmith::bench {
+
+Result<void> CheckSlice(const std::shared_ptr<const ptx::Module>& kernels, const Problem& problem) {
+  KS_TRY(const auto gpu, vgpu::VirtualGpu::Create({.settings = RealSettings().engine}));
+  KS_TRY(const auto module, vgpu::LoadedModule::Load({kernels}, gpu->memory(), problem.source));
+  const auto upload = [&](const std::vector<float>& data) -> Result<uint64_t> {
+    const size_t bytes = data.size() * sizeof(float);
+    KS_TRY(const uint64_t address,
+           gpu->memory().Allocate(bytes, vgpu::AllocationKind::kDevice, "bench"));
+    std::memcpy(gpu->memory().HostAlias(address, bytes), data.data(), bytes);
+    return address;
+  };
+  KernelArguments arguments{.m = problem.m, .n = problem.n};
+  KS_TRY(arguments.a, upload(problem.a));
+  KS_TRY(arguments.b, upload(problem.b));
+  KS_TRY(arguments.out, upload(std::vector<float>(problem.outputs)));
+  const vgpu::SliceRecord asked{
+      .outputs = {{.address = arguments.out, .bytes = problem.outputs * sizeof(float)}}};
+  vgpu::SliceRecord slice = asked;
+  vgpu::LaunchRequest launch = LaunchOf(problem, *module, arguments);
+  launch.slice = &slice;
+  gpu->options().settings.engine = vgpu::Engine::kJit;
+  KS_TRY(const vgpu::LaunchResult result, gpu->Launch(launch));
+  if (result.fault) return InvalidInput(result.fault->message);
+  if (!slice.possible) {
+    fmt::print("no slice of {}: {}\n", problem.kernel, slice.why);
+    return {};
+  }
+  vgpu::SliceRecord expected = asked;
+  vgpu::WriteCounter counter(expected, launch.grid.Count());
+  launch.slice = nullptr;
+  launch.observer = &counter;
+  KS_RETURN_IF_ERROR(gpu->Launch(launch));
+  const std::string difference = vgpu::DifferenceOf(expected, slice);
+  if (!difference.empty()) return InvalidInput(problem.kernel + ": " + difference);
+  fmt::print("the slice of {} has {:.0f} % of the instructions{}\n", problem.kernel,
+             slice.share * 100, slice.stores ? " and makes its stores" : "");
+  return {};
+}
 
 Result<void> BenchSlices(const std::shared_ptr<const ptx::Module>& kernels,
                          const Measuring& measuring) {
