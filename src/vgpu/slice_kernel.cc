@@ -221,9 +221,12 @@ class Slicer {
       if (needed && !needed_[pc]) {
         needed_[pc] = changed_ = true;
         Want(in);
-        if (WritesMemory(in.op) && WrittenBy(in).shared) uses_shared_ = true;
       }
       if (WritesMemory(in.op) && WrittenBy(in).global) marks_[pc] = true;
+      // A mark by a generic address may be one of shared memory.
+      if ((needed || marks_[pc]) && WritesMemory(in.op) && WrittenBy(in).shared) {
+        uses_shared_ = true;
+      }
       if (needed) {
         for (const auto& [place, touch] : touched_[pc]) {
           if (touch == Touch::kWrite) live[place] = false;

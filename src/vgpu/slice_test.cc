@@ -131,6 +131,16 @@ TEST_F(SliceTest, SharedMemoryThatDecidesNothingGoes) {
   EXPECT_LT(Slice().share, 0.8);
 }
 
+TEST_F(SliceTest, GenericAddressesOfSharedMemory) {
+  Load(
+      "mov.u32 %r10, buffer; cvt.u64.u32 %rd4, %r10; cvta.shared.u64 %rd5, %rd4;\n"
+      "setp.lt.u32 %p0, %r2, %r0; selp.b64 %rd6, %rd5, %rd2, %p0; st.u32 [%rd6], %r1;\n",
+      ".shared .align 4 .b8 buffer[64];\n");
+  const SliceRecord slice = Slice(40);
+  EXPECT_EQ(slice.outputs[0].writes[39], 0);
+  EXPECT_EQ(slice.outputs[0].writes[40], 1);
+}
+
 TEST_F(SliceTest, ABranchOverNothingThatMattersGoes) {
   Load(
       "ld.global.f32 %f1, [%rd3]; mov.f32 %f2, 0f00000000; setp.gt.f32 %p0, %f1, %f2;\n"
