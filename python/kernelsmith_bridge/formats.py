@@ -168,6 +168,13 @@ class Task:
     def kwargs(self, side):
         return dict(self.configuration.get(side) or {})
 
+    def with_scalars(self, names, values):
+        """The same arguments with the configuration's own numbers where it has some (drawing.py): a task
+        may write an epsilon into its code, and a candidate gets it all the same."""
+        chosen = self.configuration.get("scalars") or {}
+        return [chosen.get(name, value) if type(value) in (int, float) else value
+                for name, value in zip(names, values)]
+
 
 class ModelTask(Task):
     """KernelBench's format and any model.py: Model(*get_init_inputs()), forward(*get_inputs())."""
@@ -208,7 +215,7 @@ class ModelTask(Task):
         else:
             inputs = as_input_list(given, self.path)
             names = positional_names(model.forward, len(inputs))
-        inputs = [cast_tree(value, self.dtype) for value in inputs]
+        inputs = [cast_tree(value, self.dtype) for value in self.with_scalars(names, inputs)]
         if not any(True for _ in tensors_of(inputs)) and not any(True for _ in model.parameters()):
             raise invalid("get_inputs() returned no tensors", file=self.path)
         as_keywords = names if isinstance(given, dict) else None
@@ -278,6 +285,7 @@ class FunctionTask(Task):
             raise invalid(f"Model.forward must call fn exactly once, it called it {len(calls)} times", file=path)
         args, kwargs = calls[0]
         names, values, function = bind_by_position(forward_fn, args, kwargs)
+        values = self.with_scalars(names, values)
         known = state_roles(model)
         input_names = list(getattr(module, "input_names", []))
         for i, value in enumerate(inputs):
@@ -370,6 +378,7 @@ class SuiteTask(Task):
         if not isinstance(given, dict) or not given:
             raise invalid("arguments() must return a dict of the arguments by name", file=self.path)
         keep = set(getattr(module, "keep_dtype", ()))
+        given = dict(zip(given, self.with_scalars(given, given.values())))
         values = [cast_tree(value, None if name in keep else self.dtype) for name, value in given.items()]
         known = [(value, "parameter", name) for name, value in zip(given, values)
                  if name in getattr(module, "parameters", ()) and isinstance(value, torch.Tensor)]

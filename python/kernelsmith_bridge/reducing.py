@@ -32,9 +32,14 @@ class _Elements(TorchDispatchMode):
         return result
 
 
-def work_of(request, stage):
-    """Multiply-adds plus elements written by one forward call, on fake tensors, and the shapes of what
-    the call gets."""
+def scalars_of(call):
+    """The numbers that a candidate gets beside its tensors, by name."""
+    return {name: tree for name, tree in zip(call.argument_names, call.trees) if type(tree) in (int, float)}
+
+
+def look(request, stage):
+    """One forward call on fake tensors: multiply-adds plus elements written, the shapes of what the call
+    gets, and its scalars."""
     with FakeTensorMode(allow_non_fake_inputs=True), contextlib.ExitStack() as stack:
         task = open_task(request, stage)
         call = task.build()
@@ -45,7 +50,12 @@ def work_of(request, stage):
         with torch.no_grad():
             call.run(tensors)
     work = flops.get_total_flops() // 2 + elements.count + sum(t.numel() for t in tensors)
-    return work, [tuple(t.shape) for t in tensors]
+    return work, [tuple(t.shape) for t in tensors], scalars_of(call)
+
+
+def work_of(request, stage):
+    """The work of one forward call and the shapes of what it gets."""
+    return look(request, stage)[:2]
 
 
 def _sizes(request, stage):

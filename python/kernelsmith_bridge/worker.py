@@ -5,7 +5,7 @@ because tasks print to stdout. A request is {"id", "op", "path", "format", ...};
 or {"id", "ok": false, "error": {"kind", "message", "file", "line", "column", "output"}}. The child has
 limits of time and memory, so whatever a task does ends in an answer.
 
-ops: describe, export, evaluate, reduce, versions, quit.
+ops: describe, export, evaluate, reduce, draw, versions, quit.
 """
 
 import json
@@ -89,6 +89,10 @@ def perform(task, request, stage, is_task_file):
             from kernelsmith_bridge.reducing import reduce
 
             return reduce(request, stage)
+        if op == "draw":
+            from kernelsmith_bridge.drawing import draw
+
+            return draw(request, stage)
     from kernelsmith_bridge.errors import invalid
 
     raise invalid(f"unknown request '{op}'")
@@ -265,7 +269,7 @@ def warm_up():
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)  # a thread pool would not survive the fork
-    from kernelsmith_bridge import encode, evaluating, formats, reducing, tracing  # noqa: F401
+    from kernelsmith_bridge import drawing, encode, evaluating, formats, reducing, tracing  # noqa: F401
     from kernelsmith_bridge.call import Call
 
     # Forward only: autograd refuses to run in a fork once its threads exist.

@@ -55,7 +55,7 @@ constexpr size_t kMostConfigurations = 10'000;
 
 std::string ConfigurationName(const json& values) {
   std::vector<std::string> parts;
-  for (const char* side : {"input", "init", "sizes"}) {
+  for (const char* side : {"input", "init", "sizes", "scalars"}) {
     const auto found = values.find(side);
     if (found == values.end() || !found->is_object()) continue;
     for (const auto& [key, value] : found->items()) {

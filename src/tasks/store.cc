@@ -371,4 +371,35 @@ Result<TaskConfiguration> TaskStore::Reduce(const Task& task, const TaskRequest&
   return reduced;
 }
 
+Result<DrawnConfigurations> TaskStore::Draw(const Task& task, const TaskRequest& request,
+                                            uint64_t seed, const DrawLimits& limits) {
+  json body = Body(task, request, "draw");
+  body.erase("configuration");
+  for (const TaskConfiguration& each : task.Configurations(request.direction)) {
+    body["configurations"].push_back(each.values);
+  }
+  body["seed"] = seed >> 1;
+  body["count"] = limits.shapes;
+  body["work"] = limits.shape_work;
+  body["rows_work"] = limits.rows_work;
+  body["scalar_work"] = limits.scalar_work;
+  KS_TRY(const Answer answer, Ask(task, std::move(body)));
+  const auto drawn = [](const json& values) {
+    return TaskConfiguration{
+        .name = ConfigurationName(values), .group = kDrawnGroup, .values = values};
+  };
+  DrawnConfigurations result;
+  for (const json& each : answer.result.value("shapes", json::array())) {
+    result.shapes.push_back(drawn(each));
+  }
+  for (const json& each : answer.result.value("many_rows", json::array())) {
+    result.many_rows.push_back(drawn(each));
+  }
+  for (const json& each : answer.result.value("scalars", json::array())) {
+    result.scalars.push_back({each.value("names", std::vector<std::string>{}),
+                              drawn(each.value("configuration", json::object()))});
+  }
+  return result;
+}
+
 }  // namespace kernelsmith

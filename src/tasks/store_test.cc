@@ -380,6 +380,37 @@ TEST_F(TaskStoreTest, BadTasksGetTheRightErrorAndTheWorkerLivesOn) {
   fs::remove_all(options_.cache);
 }
 
+TEST_F(TaskStoreTest, DrawsSizesAndScalarsThatTheTaskRunsWith) {
+  TaskStore store(options_, files_);
+  const Result<Task> task = store.Load("group_norm");
+  ASSERT_TRUE(task.ok()) << task.error().Format();
+  const Result<DrawnConfigurations> drawn = store.Draw(*task, {}, 17, {});
+  ASSERT_TRUE(drawn.ok()) << drawn.error().Format();
+  EXPECT_GE(drawn->shapes.size(), 3u);
+  for (const TaskConfiguration& each : drawn->shapes) {
+    // Groups divide channels, which only the task knows.
+    const auto& input = each.values["input"];
+    EXPECT_EQ(input["channels"].get<int>() % input["groups"].get<int>(), 0) << each.name;
+    EXPECT_TRUE(store.Export(*task, {.configuration = each}).ok()) << each.name;
+  }
+  ASSERT_FALSE(drawn->scalars.empty());
+  EXPECT_THAT(drawn->scalars[0].names, ElementsAre("eps"));
+  // The candidate gets the drawn value.
+  const Result<TaskGraph> graph =
+      store.Export(*task, {.configuration = drawn->scalars[0].configuration});
+  ASSERT_TRUE(graph.ok()) << graph.error().Format();
+  EXPECT_GT(graph->arguments.back().number, 0.01);
+  // The same seed draws the same, without PyTorch.
+  const int asked = store.asked();
+  const Result<DrawnConfigurations> again = store.Draw(*task, {}, 17, {});
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(store.asked(), asked);
+  EXPECT_EQ(again->shapes[0].values, drawn->shapes[0].values);
+  const Result<DrawnConfigurations> other = store.Draw(*task, {}, 40, {});
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE(other->shapes[0].values, drawn->shapes[0].values);
+}
+
 TEST_F(TaskStoreTest, CollectionsThatAreNotThereAreNamed) {
   TaskStore store(options_, files_);
   const auto missing = store.List("no/such/collection");

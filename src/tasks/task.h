@@ -36,10 +36,14 @@ enum class TaskDirection { kForward, kBackward };
 const char* Name(TaskFormat format);
 const char* Name(TaskDirection direction);
 
+// The group of configurations that no task lists.
+inline constexpr const char* kDrawnGroup = "drawn";
+
 struct TaskConfiguration {
   std::string name;   // "batch=2 width=64"; "default" for a task without arguments
-  std::string group;  // quick, hidden, timing; single, multi for robust-kbench; default
-  // What the bridge calls the task with: {"input": {...}, "init": {...}, "sizes": {...}}.
+  std::string group;  // quick, hidden, timing; single, multi for robust-kbench; default; drawn
+  // What the bridge calls the task with: {"input": {...}, "init": {...}, "sizes": {...}};
+  // "scalars" has values of the call's own numbers by name, whatever the task makes of them.
   nlohmann::json values = nlohmann::json::object();
   // Where it must be reduced: outer sizes first, so that the last axis stays long.
   bool keep_inner = false;
@@ -125,6 +129,25 @@ struct TaskStoreOptions {
   int threads = 2;
 };
 
+// Configurations that a task does not list, drawn from a seed; the task runs with all of them.
+struct DrawnConfigurations {
+  struct Scalars {
+    std::vector<std::string> names;  // of the arguments that have other values than usual
+    TaskConfiguration configuration;
+  };
+  std::vector<TaskConfiguration> shapes;     // sizes of all residues, primes, powers of two
+  std::vector<TaskConfiguration> many_rows;  // one or none: more rows than a grid's y can have
+  std::vector<Scalars> scalars;              // each scalar alone, then all of them
+};
+
+// How much work (as Reduce() counts it) a drawn configuration may be.
+struct DrawLimits {
+  int shapes = 4;
+  int64_t shape_work = 400'000;
+  int64_t rows_work = 1'500'000;
+  int64_t scalar_work = 20'000;
+};
+
 class TaskWorker;
 
 class TaskStore {
@@ -147,6 +170,11 @@ class TaskStore {
                             const std::optional<std::filesystem::path>& values = std::nullopt);
   // The same task at smaller shapes: at most `work` multiply-adds and elements in the forward call.
   Result<TaskConfiguration> Reduce(const Task& task, const TaskRequest& request, int64_t work);
+
+  // Other configurations than those of the task's list, the same for the same seed. The request's
+  // own configuration does not matter.
+  Result<DrawnConfigurations> Draw(const Task& task, const TaskRequest& request, uint64_t seed,
+                                   const DrawLimits& limits);
 
   // How often PyTorch was asked, and how often the cache knew the answer.
   int asked() const { return asked_; }
