@@ -130,12 +130,14 @@ void AddVerify(CLI::App& app, Session& session) {
       ->option_text("task|structured [task]");
   command
       ->add_option("--shapes", policy.shapes,
-                   "Every shape of the task's family, or only its first one as it is")
+                   "What decides: the task's shapes (and drawn ones, unless it has a single one), "
+                   "drawn ones for every task, or only the first shape as it is")
       ->transform(CLI::CheckedTransformer(
-          std::map<std::string, VerifyPolicy::Shapes>{{"family", VerifyPolicy::Shapes::kFamily},
+          std::map<std::string, VerifyPolicy::Shapes>{{"task", VerifyPolicy::Shapes::kTask},
+                                                      {"family", VerifyPolicy::Shapes::kFamily},
                                                       {"exact", VerifyPolicy::Shapes::kExact}},
           CLI::ignore_case))
-      ->option_text("family|exact [family]");
+      ->option_text("task|family|exact [task]");
   command
       ->add_option("--precision", policy.precision,
                    "Arithmetic that is allowed: the task's own, tf32, float16 or bfloat16")

@@ -61,7 +61,9 @@ Result<CorpusCase> ReadCase(const json& entry, int row, const fs::path& folder) 
   if (TextOf(entry, "inputs") == "structured") {
     result.policy.inputs = VerifyPolicy::Inputs::kStructured;
   }
-  if (TextOf(entry, "shapes") == "exact") result.policy.shapes = VerifyPolicy::Shapes::kExact;
+  const std::string shapes = TextOf(entry, "shapes");
+  if (shapes == "exact") result.policy.shapes = VerifyPolicy::Shapes::kExact;
+  if (shapes == "family") result.policy.shapes = VerifyPolicy::Shapes::kFamily;
   return result;
 }
 

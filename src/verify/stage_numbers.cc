@@ -1,43 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <future>
 #include <set>
-#include <thread>
 #include <tuple>
 
+#include "verify/case_jobs.h"
 #include "verify/maxima.h"
 #include "verify/stability.h"
 #include "verify/stages.h"
 
 namespace kernelsmith {
 namespace {
-
-struct Job {
-  TracedShape* traced = nullptr;
-  Case sample;
-  std::optional<Result<CaseOutcome>> outcome;
-};
-
-// On both cores; jobs behind one that failed are begun only if `all`.
-void RunJobs(const Verification& verification, std::vector<Job>& jobs, bool all = false) {
-  std::atomic<size_t> next = 0;
-  std::atomic<bool> failed = false;
-  const auto work = [&] {
-    for (size_t i = next++; i < jobs.size() && (all || !failed); i = next++) {
-      jobs[i].outcome = verification.Judge(*jobs[i].traced, jobs[i].sample);
-      if (!jobs[i].outcome->ok() || !(*jobs[i].outcome)->objections.empty()) failed = true;
-    }
-  };
-  const size_t threads =
-      std::min<size_t>({jobs.size(), 4, std::max(1U, std::thread::hardware_concurrency())});
-  std::vector<std::future<void>> others;
-  for (size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work));
-  work();
-  for (std::future<void>& other : others) other.get();
-}
 
 uint64_t InputElements(const TracedShape& traced) {
   uint64_t count = 0;
@@ -87,10 +61,10 @@ Status Shrink(Verification& verification, Finding& finding, const TracedShape& f
 // Adds what the jobs showed. Wrong on the task's own inputs is wrong; on mild ones if it is more
 // than rounding; on harsh ones it is instability, unless the kernel's own rounding can't explain it
 // or the options say that they decide.
-Status Conclude(Verification& verification, std::vector<Job>& jobs, StageResult& stage) {
+Status Conclude(Verification& verification, std::vector<CaseJob>& jobs, StageResult& stage) {
   const bool structured_decide =
       verification.options.policy.inputs == VerifyPolicy::Inputs::kStructured;
-  for (Job& job : jobs) {
+  for (CaseJob& job : jobs) {
     if (!job.outcome) continue;
     if (!job.outcome->ok()) return std::move(*job.outcome).error();
     CaseOutcome& outcome = **job.outcome;
@@ -140,7 +114,7 @@ Status Structured(Verification& verification,
     const auto& [traced, cost] = by_cost[round];
     // The largest shape is for what depends on sizes; values were varied at the others.
     if (round > 0 && traced->request.configuration.group == "timing") continue;
-    std::vector<Job> jobs;
+    std::vector<CaseJob> jobs;
     for (const Recipe& recipe : Recipes()) {
       ++draw;
       if (recipe.spikes) continue;
@@ -167,7 +141,7 @@ Status Structured(Verification& verification,
       jobs.push_back({traced, *std::move(sample), {}});
     }
     // Harsh failures do not end the batch's meaning, so it runs in two halves.
-    std::vector<Job> harsh;
+    std::vector<CaseJob> harsh;
     for (auto job = jobs.begin(); job != jobs.end();) {
       if (job->sample.harsh) {
         harsh.push_back(std::move(*job));
@@ -206,7 +180,7 @@ Status Spikes(Verification& verification,
   uint64_t left = verification.options.structured_budget;
   uint64_t draw = 0;
   for (const auto& [traced, cost] : by_cost) {
-    std::vector<Job> jobs;
+    std::vector<CaseJob> jobs;
     for (const Recipe& recipe : Recipes()) {
       ++draw;
       if (!recipe.spikes || cost > left) continue;
@@ -222,7 +196,7 @@ Status Spikes(Verification& verification,
     RunJobs(verification, jobs, /*all=*/true);
     const Objection* overflow = nullptr;
     bool subtracts = false;
-    for (const Job& job : jobs) {
+    for (const CaseJob& job : jobs) {
       if (!job.outcome->ok()) return job.outcome->error();
       const CaseOutcome& outcome = **job.outcome;
       if (const Objection* found = Overflow(outcome)) overflow = found;
@@ -238,7 +212,7 @@ Status Spikes(Verification& verification,
       return {};
     }
     // Next to such values a small error is nobody's fault.
-    for (Job& job : jobs) {
+    for (CaseJob& job : jobs) {
       std::erase_if((*job.outcome)->objections, [](const Objection& each) {
         return each.finding.kind == FindingKind::kWrongValue && !each.gross;
       });
@@ -254,10 +228,10 @@ Status Spikes(Verification& verification,
 Result<StageResult> NumbersStage(Verification& verification) {
   StageResult stage;
   std::vector<std::pair<TracedShape*, uint64_t>> by_cost;
-  const auto run = [&](std::vector<Job>& jobs) -> Status {
+  const auto run = [&](std::vector<CaseJob>& jobs) -> Status {
     RunJobs(verification, jobs);
     KS_RETURN_IF_ERROR(Conclude(verification, jobs, stage));
-    for (const Job& job : jobs) {
+    for (const CaseJob& job : jobs) {
       const bool known = std::any_of(by_cost.begin(), by_cost.end(),
                                      [&](const auto& each) { return each.first == job.traced; });
       if (!known && job.outcome && job.outcome->ok()) {
@@ -268,7 +242,7 @@ Result<StageResult> NumbersStage(Verification& verification) {
   };
   // What needs no PyTorch comes first, so that a wrong candidate is refuted before it has started:
   // the draws that the host code saw (wrong on these is wrong), then structured inputs.
-  std::vector<Job> jobs;
+  std::vector<CaseJob> jobs;
   std::set<std::string> shapes;
   for (size_t i = 0; i < verification.configurations.size();) {
     const Result<TracedShape*> prepared = verification.Prepare(i, stage);

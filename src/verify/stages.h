@@ -20,6 +20,9 @@ void CheckOutputs(const Plan& plan, StageResult& stage);
 Result<StageResult> CheckersStage(Verification& verification);
 // stage_numbers.cc: the task's own inputs and structured ones, at quick and hidden shapes.
 Result<StageResult> NumbersStage(Verification& verification);
+// stage_drawn.cc: sizes and scalars that the task does not list, and configurations that no stage
+// has seen.
+Result<StageResult> DrawnStage(Verification& verification);
 // stage_assemble.cc: whether NVIDIA's assembler takes the code and a block gets its registers.
 Result<StageResult> AssembleStage(Verification& verification);
 // stage_earlier_calls.cc: does anything of an earlier call show in a later one?

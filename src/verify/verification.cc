@@ -216,7 +216,7 @@ Result<TracedShape*> Verification::Prepare(size_t configuration, StageResult& st
   TaskRequest request{.direction = options.direction,
                       .configuration = configurations[configuration],
                       .dtype = options.dtype};
-  if (options.policy.shapes == VerifyPolicy::Shapes::kFamily) {
+  if (options.policy.shapes != VerifyPolicy::Shapes::kExact) {
     const int64_t work =
         request.configuration.group == "timing" ? options.timing_work : options.work;
     KS_TRY(request.configuration, tools.tasks.Reduce(task, request, work));
@@ -243,9 +243,11 @@ Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest re
   }
   KS_TRY(traced->graph, ReadGraph(traced->task.file));
   traced->work = GraphWork(traced->graph);
-  // A shape for timing is large, and PyTorch and src/graph agree on the first one: no need to ask.
+  // A shape for timing is large, and a drawn one is another every day; PyTorch and src/graph agree
+  // on the first one: no need to ask.
   std::optional<CaseTensors> here;
-  if (traced->request.configuration.group == "timing" && !shapes.empty() && shapes[0] != nullptr &&
+  const std::string& group = traced->request.configuration.group;
+  if ((group == "timing" || group == kDrawnGroup) && !shapes.empty() && shapes[0] != nullptr &&
       shapes[0]->evaluated_here) {
     CaseTensors tiled = Tiled(traced->task, shapes[0]->seen);
     if (AllFloats(tiled)) {

@@ -97,8 +97,10 @@ enum class SeedStream : uint64_t {
   kTimingDraw,
   kTimingBlocks,
   kTimingPoison,
-  kLayouts,   // places of tensors
-  kSequence,  // the order of many calls
+  kLayouts,      // places of tensors
+  kSequence,     // the order of many calls
+  kDrawnShapes,  // sizes and scalars that no task lists
+  kDrawnValues,  // data at these
 };
 
 class Verification {

@@ -25,6 +25,7 @@ constexpr Stage kStages[] = {
     {"plan", PlanStage},
     {"checkers", CheckersStage},
     {"numbers", NumbersStage},
+    {"drawn", DrawnStage},
     {"assemble", AssembleStage},
     {"earlier_calls", EarlierCallsStage},
     {"calls", CallsStage},

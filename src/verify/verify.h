@@ -27,11 +27,12 @@ struct VerifyPolicy {
     kStructured,  // large, tiny, shifted values decide as well
   };
   enum class Shapes {
-    kFamily,  // every configuration of the task's family
+    kTask,    // every configuration of the task; drawn ones too, unless it has a single one
+    kFamily,  // drawn ones decide for a task with a single configuration as well
     kExact,   // the first configuration alone, as the task gives it
   };
   Inputs inputs = Inputs::kTask;
-  Shapes shapes = Shapes::kFamily;
+  Shapes shapes = Shapes::kTask;
   bool no_libraries = false;           // the work may not be delegated to ATen or cuBLAS
   bool require_deterministic = false;  // bit for bit the same under every schedule
   std::string precision = "task";      // task, tf32, float16, bfloat16: arithmetic that is allowed
