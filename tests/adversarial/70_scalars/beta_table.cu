@@ -4,13 +4,13 @@
 #include <cmath>
 
 __global__ void AdamW(float* parameter, const float* gradient, float* moment1, float* moment2, int64_t count,
-                      float rate, float beta1, float beta2, float eps, float keep, float correction1,
+                      float rate, float beta1, float new1, float beta2, float new2, float eps, float keep, float correction1,
                       float correction2) {
   const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
   if (i >= count) return;
   const float g = gradient[i];
-  const float m = beta1 * moment1[i] + (1 - beta1) * g;
-  const float v = beta2 * moment2[i] + (1 - beta2) * g * g;
+  const float m = beta1 * moment1[i] + new1 * g;
+  const float v = beta2 * moment2[i] + new2 * g * g;
   moment1[i] = m;
   moment2[i] = v;
   parameter[i] = parameter[i] * keep - rate / correction1 * m / (sqrtf(v) / correction2 + eps);
@@ -29,7 +29,7 @@ void forward(torch::Tensor parameter, torch::Tensor gradient, torch::Tensor mome
   const int64_t count = parameter.numel();
   AdamW<<<(count + 255) / 256, 256>>>(parameter.data_ptr<float>(), gradient.data_ptr<float>(),
                                       moment1.data_ptr<float>(), moment2.data_ptr<float>(), count, rate, beta1,
-                                      beta2, eps, 1 - rate * decay, 1 - std::pow(beta1, step),
+                                      1 - beta1, beta2, 1 - beta2, eps, 1 - rate * decay, 1 - std::pow(beta1, step),
                                       std::sqrt(1 - std::pow(beta2, step)));
 }
 
