@@ -14,6 +14,7 @@
 #include "verify/tiled.h"
 #include "verify/timing_part.h"
 #include "verify/work.h"
+#include "vgpu/slice.h"
 
 namespace kernelsmith {
 namespace {
@@ -28,6 +29,8 @@ constexpr uint64_t kWholeWork = 2'000'000'000;
 // Elements of each result that are compared, and operations of the oracle for all of them.
 constexpr size_t kElements = 64;
 constexpr uint64_t kOracleSteps = 100'000'000;
+// A slice that has more of a kernel's instructions may take as long as the kernel.
+constexpr double kMostOfAKernel = 0.6;
 // As at other large shapes: PyTorch's error stands in for the magnitude.
 constexpr double kSampledLimit = 8 * kLimit;
 
@@ -168,9 +171,23 @@ class ShapeJudge {
            std::equal(shape.begin(), shape.end(), other.begin(), std::greater_equal<>());
   }
 
-  Result<WatchedRun> RunPlan(const std::vector<CallArgument>& arguments, const Part& part,
+  // Knows where the results lie.
+  class Places final : public StepObserver {
+   public:
+    void OnBuffers(const std::vector<uint64_t>& addresses, const vgpu::DeviceMemory&) override {
+      addresses_ = addresses;
+    }
+    uint64_t At(const BufferRef& place) const { return addresses_[place.buffer] + place.offset; }
+
+   private:
+    std::vector<uint64_t> addresses_;
+  };
+
+  // All blocks run as far as it takes to know what they write, the chosen ones as a whole.
+  Result<WatchedRun> RunPart(const std::vector<CallArgument>& arguments, const Part& part,
                              uint64_t poison) {
     SampleObserver sample(part.blocks);
+    Places places;
     return verification_.tools.device.RunWatched(
         {.plan = &plan(),
          .ptx = verification_.compiled().ptx,
@@ -178,7 +195,60 @@ class ShapeJudge {
          .inputs = FlattenTensors(arguments),
          .preparation_inputs = {},
          .poison_seed = poison | 1},
-        {.observer = part.whole() ? nullptr : &sample});
+        {.observer = &sample,
+         .steps = &places,
+         .launch = [&](vgpu::VirtualGpu& gpu, const vgpu::LaunchRequest& request) {
+           slice_ = {.most_share = kMostOfAKernel};
+           for (const PlanTensor& output : plan().outputs) {
+             slice_.outputs.push_back(
+                 {.address = places.At(output.at),
+                  .bytes = ExtentBytes(output).value_or(0),
+                  .element_bytes = static_cast<uint32_t>(SizeOf(output.dtype))});
+           }
+           vgpu::LaunchRequest all = request;
+           all.observer = nullptr;
+           all.slice = &slice_;
+           // What goes wrong in it goes wrong in the run as well, or is ours.
+           if (const Result<vgpu::LaunchResult> sliced = gpu.Launch(all);
+               !sliced.ok() || sliced->fault) {
+             slice_.possible = false;
+           }
+           return gpu.Launch(request);
+         }});
+  }
+
+  Result<WatchedRun> RunPlan(const std::vector<CallArgument>& arguments, const Part& part,
+                             uint64_t poison) {
+    if (!part.whole()) return RunPart(arguments, part, poison);
+    return verification_.tools.device.RunWatched(
+        {.plan = &plan(),
+         .ptx = verification_.compiled().ptx,
+         .ptx_name = verification_.compiled().ptx_path.string(),
+         .inputs = FlattenTensors(arguments),
+         .preparation_inputs = {},
+         .poison_seed = poison | 1},
+        {});
+  }
+
+  // Elements that no block writes, and no other step either: they still hold their poison.
+  void CheckSlice(size_t output, const HostTensor& got, const std::vector<bool>& unwritten) {
+    const PlanTensor& tensor = plan().outputs[output];
+    if (!slice_.possible || tensor.strides != RowMajorStrides(tensor.shape)) return;
+    const std::vector<uint8_t>& writes = slice_.outputs[output].writes;
+    for (size_t k = 0; k < unwritten.size() && k < writes.size(); ++k) {
+      if (!unwritten[k] || writes[k] != 0) continue;
+      NeverWritten(output, k, got.shape);
+      return;
+    }
+    result_.all_written = true;
+  }
+
+  void NeverWritten(size_t output, size_t element, const Shape& shape) {
+    stage_.Add(
+        VerdictKind::kRefuted,
+        {.kind = FindingKind::kUnwritten,
+         .message = fmt::format("element [{}] of {} is never written at the timing shape {}",
+                                fmt::join(IndexOf(element, shape), ", "), names_[output], Name())});
   }
 
   Status Judge(const Part& part) {
@@ -200,6 +270,8 @@ class ShapeJudge {
         KS_RETURN_IF_ERROR(CheckWritten(arguments, part, i, unwritten));
         if (stage_.Ended()) return {};
       }
+      if (!part.whole()) CheckSlice(i, ran->outputs[i], unwritten);
+      if (stage_.Ended()) return {};
       Compare(
           i, ran->outputs[i], [&](int64_t k) { return !unwritten[static_cast<size_t>(k)]; },
           &budget);
@@ -239,12 +311,7 @@ class ShapeJudge {
     if (again.failure) return {};
     for (size_t k = 0; k < unwritten.size(); ++k) {
       if (!unwritten[k] || !again.unwritten[output][k]) continue;
-      stage_.Add(
-          VerdictKind::kRefuted,
-          {.kind = FindingKind::kUnwritten,
-           .message = fmt::format("element [{}] of {} is never written at the timing shape {}",
-                                  fmt::join(IndexOf(k, again.outputs[output].shape), ", "),
-                                  names_[output], Name())});
+      NeverWritten(output, k, again.outputs[output].shape);
       return {};
     }
     return {};
@@ -327,6 +394,7 @@ class ShapeJudge {
   std::vector<std::string> names_;  // of results and mutated arguments, as the oracle counts them
   std::unique_ptr<codegen::PointEvaluator> oracle_;
   CaseTensors values_;
+  vgpu::SliceRecord slice_;
 };
 
 }  // namespace

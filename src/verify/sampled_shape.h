@@ -16,6 +16,7 @@ struct SampledShape {
   bool judged = false;
   std::string why_not;                     // if it was not
   std::vector<std::string> fresh_kernels;  // that no judged shape runs, as people write them
+  bool all_written = false;                // the blocks that did not run as a whole write the rest
   uint64_t elements = 0;                   // that were compared
 };
 

@@ -482,7 +482,8 @@ Result<StageResult> TimingStage(Verification& verification) {
            JudgeSampledShape(verification, request, *graph, judged, stage));
     if (sampled.judged) {
       stage.note +=
-          fmt::format("; {}: {} elements are right", request.configuration.name, sampled.elements);
+          fmt::format("; {}: {} elements are right{}", request.configuration.name, sampled.elements,
+                      sampled.all_written ? ", all blocks together write all" : "");
     }
     if (stage.Ended() || sampled.judged) continue;
     if (!sampled.fresh_kernels.empty()) {

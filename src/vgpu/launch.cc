@@ -100,6 +100,7 @@ Result<LaunchResult> VirtualGpu::LaunchSlice(const LaunchRequest& request, const
   for (const SliceStores stores : {SliceStores::kMarked, SliceStores::kMade}) {
     const KernelSlice& slice = SliceOf(kernel, stores);
     if (slice.kernel == nullptr) return impossible(slice.why);
+    if (slice.share > record.most_share) return impossible("most of the kernel decides");
     SliceRun run(record, request.grid.Count());
     const uint32_t shared =
         slice.uses_shared ? kernel.dynamic_shared_offset + request.dynamic_shared_bytes : 0;

@@ -32,6 +32,7 @@ struct SliceOutput {
 
 struct SliceRecord {
   std::vector<SliceOutput> outputs;  // the ranges are the caller's, the rest is filled in
+  double most_share = 1;             // the caller's: a slice with more of the kernel does not run
 
   bool possible = false;  // otherwise `why`, and the rest says nothing
   std::string why;
