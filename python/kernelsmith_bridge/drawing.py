@@ -46,6 +46,11 @@ def _of_kind(kind, near, rng):
     return max(2, 2 ** max(1, round(math.log2(max(near, 2)))) + rng.choice((-1, 0, 1)))
 
 
+def _multiple(size, step):
+    """The next multiple of `step`."""
+    return -(-size // step) * step
+
+
 class _Trials:
     """Looks at configurations of one request, within a limit."""
 
@@ -94,6 +99,12 @@ class _Space:
         values = {v for each in self.listed for name, v in self._integers(each).items() if name in names}
         values |= {self.values[name] for name in names}
         return min(values), max(values)
+
+    def step_of(self, names):
+        """What divides every listed size. Where there are several, it is what the task asks for without
+        saying so: rows that come apart in halves, heads, vectors."""
+        values = {v for each in self.listed for name, v in self._integers(each).items() if name in names}
+        return math.gcd(*values) if len(values) >= 3 else 1
 
     def with_sizes(self, configuration, names, size):
         result = dict(configuration)
@@ -168,6 +179,7 @@ def _shape(space, turn, limit, rng):
             near = math.exp(rng.uniform(math.log(4), math.log(longest)))
             # What must be a multiple of something often is one of the listed size.
             sizes = [_of_kind(kind, int(near / step), rng) for step in (1, 4, 16, 64)]
+            sizes = [_multiple(size, space.step_of(names)) for size in sizes]
             sizes += [space.values[names[0]] * factor for factor in (3, 1)]
         for size in sizes:
             trial = space.with_sizes(configuration, names, size)
@@ -179,7 +191,7 @@ def _shape(space, turn, limit, rng):
         else:
             # A listed size may be too large for the others.
             for size in (3, 2, 1):
-                trial = space.with_sizes(configuration, names, size)
+                trial = space.with_sizes(configuration, names, size * space.step_of(names))
                 if space.trials.look(trial) is not None:
                     configuration = trial
                     break
@@ -191,13 +203,14 @@ def _many_rows(space, limit, rng):
     names = space.leading()
     if names is None:
         return None
-    configuration = space.with_sizes(space.base, names, MANY_ROWS + rng.randrange(64))
+    rows = _multiple(MANY_ROWS + rng.randrange(64), space.step_of(names))
+    configuration = space.with_sizes(space.base, names, rows)
     for other in sorted((each for each in space.axes if each != names), key=lambda each: -space.values[each[0]]):
         low, _ = space.range_of(other)
         # More than one in a row, so that there is something to sum.
         least = rng.choice((2, 3)) if space.depth(other) == 0 else 1
         for size in dict.fromkeys((least, 1, 2, 3, 4, low)):
-            trial = space.with_sizes(configuration, other, size)
+            trial = space.with_sizes(configuration, other, _multiple(size, space.step_of(other)))
             if space.trials.look(trial) is not None:
                 configuration = trial
                 break

@@ -1,5 +1,6 @@
 #include "plan/merge.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -190,6 +191,48 @@ TEST(Merge, BuffersOfADroppedPreparationGoToo) {
   EXPECT_TRUE(merged.plan.preparation.empty());
   EXPECT_EQ(merged.plan, Merge(Parse(Text(0x7000'0000)), Parse(Text(0x7123'4000))).plan);
   EXPECT_TRUE(Validate(merged.plan).ok());
+}
+
+// A call that uses the argument of another call finds it as it was given then.
+TEST(Merge, InputsOfOtherCallsAreMemoryThatIsFilled) {
+  const auto trace = [](uint64_t base) {
+    const std::string a = std::to_string(base);
+    const std::string b = std::to_string(base + 0x10000);
+    const auto call = [&](int number, int set, uint64_t pointer) {
+      return fmt::format(
+          R"({{"s":"call","n":{},"set":{}}})"
+          "\n"
+          R"({{"s":"launch","k":"k","g":[1,1,1],"b":[32,1,1],"c":[1,1,1],"m":0,"coop":false,"p":"{}","st":{},"at":9}})"
+          "\n"
+          R"({{"s":"result","tensors":[{{"d":"float32","n":[16],"t":[1],"at":[{},0]}}]}})"
+          "\n",
+          number, set, HexWord(pointer) + HexWord(pointer) + HexWord(5), number, set);
+    };
+    return Parse(R"({"s":"buffer","i":0,"a":)" + a +
+                 R"(,"n":64,"kind":"input","name":"x","set":0,"arg":0})"
+                 "\n"
+                 R"({"s":"buffer","i":1,"a":)" +
+                 b +
+                 R"(,"n":64,"kind":"input","name":"x","set":1,"arg":0})"
+                 "\n" +
+                 call(1, 0, base) + call(2, 1, base) + R"({"s":"done"})" + "\n");
+  };
+  const MergedCalls merged = MergeTraces(trace(0x7000'0000), trace(0x7123'4000), Kernel());
+  ASSERT_FALSE(merged.problem.has_value());
+  const CallPlan first = PlanOfCall(merged, 0);
+  EXPECT_TRUE(first.plan.preparation.empty());
+  const CallPlan second = PlanOfCall(merged, 1, [](const ForeignInput& input) {
+    EXPECT_EQ(input.set, 0u);
+    return std::vector<std::byte>(64, std::byte{3});
+  });
+  ASSERT_EQ(second.foreign.size(), 1u);
+  ASSERT_EQ(second.plan.preparation.size(), 2u);
+  EXPECT_EQ(std::get<UploadStep>(second.plan.preparation[0].action).data.size(), 64u);
+  EXPECT_EQ(second.plan.buffers[0].kind, PlanBuffer::Kind::kWorkspace);
+  EXPECT_EQ(second.plan.buffers[1].kind, PlanBuffer::Kind::kInput);
+  // Streams are numbered anew in each plan.
+  EXPECT_EQ(first.plan.steps[0].stream, 1u);
+  EXPECT_EQ(second.plan.steps[0].stream, 2u);
 }
 
 TEST(RawTrace, RefusesWhatNoTracerWrites) {

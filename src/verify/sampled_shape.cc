@@ -46,13 +46,13 @@ class ShapeJudge {
                  .Fork(std::hash<std::string>()(request.configuration.name))) {}
 
   Result<SampledShape> Run(std::set<std::string>& known) {
-    if (ArgumentBytes(task_) > kMostBytes) return NotJudged("its tensors do not fit in memory");
     KS_TRY(Graph graph, ReadGraph(task_.file));
     graph_ = std::make_shared<const Graph>(std::move(graph));
     work_ = GraphWork(*graph_);
     KS_TRY(const bool traced, Trace());
     if (!traced) return std::move(result_);
     result_.fresh_kernels = NewKernels(plan(), known);
+    if (ArgumentBytes(task_) > kMostBytes) return NotJudged("its tensors do not fit in memory");
     const bool all_can_run = work_ <= kWholeWork;
     Part part =
         ChoosePart(plan(), verification_.compiled().ptx, all_can_run ? UINT64_MAX : 0, rng_);

@@ -14,17 +14,28 @@ namespace {
 // Calls in one process. A counter that turns later is beyond what is promised, and the note of the
 // stage has the number.
 constexpr size_t kCalls = 1000;
-// Shapes that take turns, and the most work that one of them may be.
+// Shapes that take turns, and configurations with other scalars.
 constexpr size_t kShapes = 4;
+constexpr size_t kScalars = 2;
 
 struct Turn {
-  size_t configuration = 0;
+  const TracedShape* traced = nullptr;
+  std::optional<Case> sample;  // none: PyTorch has no finite answer
   CandidateCall call;
 };
 
+// A configuration with other scalars: its values come in an order that nobody knows.
+Result<std::optional<Case>> CaseWithScalars(Verification& verification, const TracedShape& traced) {
+  if (!traced.evaluated_here) {
+    return std::optional<Case>(Case{.seed = kSeenSeed, .tensors = traced.seen});
+  }
+  return verification.MakeCase(traced, "redrawn", verification.Secret(SeedStream::kSequence, 2));
+}
+
 // The shapes that take turns, the first one twice: with other addresses it is another call. Small
-// ones first, or large ones: what is kept of the one is too small or too large for the other.
-Result<std::vector<Turn>> ChooseTurns(const Verification& verification, bool large_first) {
+// ones first, or large ones: what is kept of the one is too small or too large for the other. The
+// last ones have other scalars.
+Result<std::vector<Turn>> ChooseTurns(Verification& verification, bool large_first) {
   std::vector<size_t> chosen;
   for (size_t i = 0; i < verification.shapes.size(); ++i) {
     if (verification.shapes[i] != nullptr) chosen.push_back(i);
@@ -36,11 +47,20 @@ Result<std::vector<Turn>> ChooseTurns(const Verification& verification, bool lar
   if (large_first) std::reverse(chosen.begin(), chosen.end());
   chosen.push_back(chosen.front());
   std::vector<Turn> turns;
-  for (const size_t i : chosen) {
-    const TracedShape& traced = *verification.shapes[i];
+  const auto add = [&](const TracedShape& traced, std::optional<Case> sample) -> Status {
     KS_TRY(CandidateCall call,
            MakeCall(verification.options.direction, traced.task, traced.graph, traced.seen));
-    turns.push_back({i, std::move(call)});
+    turns.push_back({&traced, std::move(sample), std::move(call)});
+    return {};
+  };
+  for (const size_t i : chosen) {
+    KS_TRY(std::optional<Case> sample, verification.DrawnCase(i));
+    KS_RETURN_IF_ERROR(add(*verification.shapes[i], std::move(sample)));
+  }
+  for (size_t i = 0; i < std::min(verification.other_scalars.size(), kScalars); ++i) {
+    const TracedShape& traced = *verification.other_scalars[i];
+    KS_TRY(std::optional<Case> sample, CaseWithScalars(verification, traced));
+    KS_RETURN_IF_ERROR(add(traced, std::move(sample)));
   }
   return turns;
 }
@@ -67,17 +87,16 @@ std::string When(const SequencePlan& call) {
 Status JudgeSequence(Verification& verification, const std::vector<Turn>& turns,
                      const TracedSequence& sequence, StageResult& stage) {
   for (const SequencePlan& call : sequence.plans) {
-    const size_t configuration = turns.at(call.set).configuration;
-    const TracedShape& traced = *verification.shapes[configuration];
+    const Turn& turn = turns.at(call.set);
+    const TracedShape& traced = *turn.traced;
     if (call.plan() == traced.plan()) continue;
     CheckOutputs(call.plan(), stage);
     if (stage.Ended()) return {};
-    KS_TRY(const std::optional<Case> sample, verification.DrawnCase(configuration));
-    if (!sample) continue;
+    if (!turn.sample) continue;
     KS_RETURN_IF_ERROR(
         JudgeLaterCall(verification, traced,
                        {.plan = call.of_call, .when = When(call), .kind = FindingKind::kWrongCall},
-                       *sample, stage));
+                       *turn.sample, stage));
     if (stage.Ended()) return {};
   }
   return {};

@@ -24,8 +24,9 @@ constexpr uint64_t kMostThreads = uint64_t{1} << 20;
 // One configuration beside those of the numbers stage.
 struct Extra {
   TaskConfiguration configuration;
-  std::string what;     // for people
-  bool listed = false;  // by the task itself
+  std::string what;      // for people
+  bool listed = false;   // by the task itself
+  bool scalars = false;  // it differs from a listed one in these alone
 };
 
 uint64_t ThreadsOf(const Plan& plan) {
@@ -60,6 +61,12 @@ class Drawing {
       Conclude(**jobs_[i].outcome, *job_extras_[i]);
     }
     NoteRefused();
+    // Calls with other scalars in one process are judged later.
+    for (size_t i = 0; i < shapes_.size() && !stage_.Ended(); ++i) {
+      if (job_extras_[i]->scalars && drawn_decide_) {
+        verification_.other_scalars.push_back(std::move(shapes_[i]));
+      }
+    }
     stage_.note = fmt::format("{} sizes and scalars that the task does not list, {} that it does",
                               extras_.size() - listed_, listed_);
     return std::move(stage_);
@@ -125,8 +132,9 @@ class Drawing {
     if (!drawn.ok()) return;
     for (const TaskConfiguration& each : drawn->shapes) extras_.push_back({each, "drawn sizes"});
     for (const auto& each : drawn->scalars) {
-      extras_.push_back(
-          {each.configuration, fmt::format("another value of {}", fmt::join(each.names, ", "))});
+      extras_.push_back({.configuration = each.configuration,
+                         .what = fmt::format("another value of {}", fmt::join(each.names, ", ")),
+                         .scalars = true});
     }
     for (const TaskConfiguration& each : drawn->many_rows) extras_.push_back({each, "many rows"});
   }

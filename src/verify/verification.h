@@ -116,6 +116,8 @@ class Verification {
   std::vector<TaskConfiguration> configurations;  // quick ones first; stage plan fills it
   // The configurations prepared so far, by number; empty slots are not prepared yet.
   std::vector<std::unique_ptr<TracedShape>> shapes;
+  // Configurations with other scalars than the task lists; stage drawn fills it.
+  std::vector<std::unique_ptr<TracedShape>> other_scalars;
 
   const CompiledCandidate& compiled() const { return candidate.compiled(); }
   bool Ended() const { return verdict.kind != VerdictKind::kVerified; }

@@ -118,6 +118,37 @@ TEST_F(BrokerTest, NoMessageDeclaresAPhase) {
   EXPECT_FALSE(trace.complete);
 }
 
+// Of many calls those are written that do something else than the ones before them. Memory of their
+// own may lie elsewhere; memory that was there before may not.
+TEST_F(BrokerTest, CallsThatRepeatOthersAreCounted) {
+  TraceRecorder& recorder = test_->broker().recorder();
+  const uint64_t kept = Allocate(0, 16);
+  const auto call = [&](uint32_t number, uint64_t to, uint32_t value) {
+    recorder.BeginRepeatableCall(number, 0);
+    if (to == 0) to = Allocate(number, 16);
+    EXPECT_EQ(test_->Send(Kind::kLaunch, Launch(to, value)), Next::kGoOn);
+    recorder.Result({});
+    recorder.EndRepeatableCall();
+  };
+  call(1, 0, 7);
+  call(2, 0, 7);
+  call(3, 0, 8);
+  call(4, kept, 7);
+  call(5, 0, 7);
+  call(6, kept + 4, 7);
+  call(7, kept, 7);
+  EXPECT_EQ(recorder.times(), (std::vector<uint32_t>{3, 1, 2, 1}));
+  recorder.Emit({{"s", "calls"}, {"n", 7}, {"times", recorder.times()}, {"lost", 0}, {"in", 0}});
+  const RawTrace trace = Trace();
+  ASSERT_EQ(trace.calls.size(), 4u);
+  EXPECT_EQ(trace.calls[1].number, 3u);
+  EXPECT_EQ(trace.calls[2].number, 4u);
+  EXPECT_EQ(trace.calls[2].times, 2u);
+  EXPECT_EQ(trace.all_calls, 7u);
+  // Two of their own, and the one that was there.
+  EXPECT_EQ(trace.buffers.size(), 3u);
+}
+
 TEST_F(BrokerTest, BuffersCantOverlap) {
   const uint64_t buffer = Allocate(1, 8192);
   for (const uint64_t address : {buffer, buffer + 256, buffer + 4096, buffer - 256}) {
