@@ -152,12 +152,7 @@ Result<TracedSequence> Candidate::TraceSequence(const std::vector<CandidateCall>
                                                 const std::vector<uint32_t>& sequence) {
   const std::lock_guard lock(mutex_);
   KS_TRY(SequenceOutcome outcome, form_->TraceSequence(*compiled_, calls, sequence));
-  TracedSequence traced{.plans = std::move(outcome.plans),
-                        .problems = {},
-                        .different = outcome.different,
-                        .calls = outcome.calls,
-                        .lost = outcome.lost,
-                        .lost_in = outcome.lost_in};
+  TracedSequence traced{.history = std::move(outcome.history), .problems = {}};
   for (const HostFinding& finding : outcome.findings) {
     // A launch whose error was cleared: the results say whether it matters.
     if (finding.kind != FindingKind::kFailedLaunch) traced.problems.push_back(ProblemOf(finding));

@@ -48,12 +48,8 @@ struct TracedCall {
 
 // Many calls in one process. Those are listed that differ from the ones before them.
 struct TracedSequence {
-  std::vector<SequencePlan> plans;         // none: the first problem says why
+  CallHistory history;                     // without plans: the first problem says why
   std::vector<CandidateProblem> problems;  // they may be there beside plans
-  size_t different = 0;  // calls that differ from those before them; not all may have a plan here
-  uint32_t calls = 0;
-  uint32_t lost = 0;  // allocations that the last `lost_in` calls left behind
-  uint32_t lost_in = 0;
 };
 
 // How files of one form become modules and plans. CUDA sources are the only form so far

@@ -189,6 +189,9 @@ void CheckerList::OnPointersWritten(std::span<const uint64_t> places) {
 void CheckerList::OnSubmit(uint64_t operation, std::span<const uint64_t> after) {
   HostEvent([&](Checker& c) { c.OnSubmit(operation, after); });
 }
+void CheckerList::OnMayBeginEarly(uint64_t operation, std::span<const uint64_t> beside) {
+  HostEvent([&](Checker& c) { c.OnMayBeginEarly(operation, beside); });
+}
 void CheckerList::OnHostWait(std::span<const uint64_t> operations) {
   HostEvent([&](Checker& c) { c.OnHostWait(operations); });
 }

@@ -35,7 +35,8 @@ struct HostCopy {
   uint64_t from_pitch = 0;
   uint64_t to_slice = 0;
   uint64_t from_slice = 0;
-  Place place;  // the place of the call
+  Place place;                 // the place of the call
+  const char* what = nullptr;  // for messages; null: a copy, or a fill
 
   // Calls row(to, from) for the first bytes of each row.
   template <typename Row>
@@ -89,6 +90,8 @@ class Checker : public vgpu::Observer {
 
   virtual void OnSubmit(uint64_t operation, std::span<const uint64_t> after) {}
   virtual void OnHostWait(std::span<const uint64_t> operations) {}
+  // A launch that may run beside these until its threads have waited (griddepcontrol.wait).
+  virtual void OnMayBeginEarly(uint64_t operation, std::span<const uint64_t> beside) {}
 
   virtual void OnApiError(const ApiError& error) {}
   // The program ends.
@@ -165,6 +168,7 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
   void OnPointersWritten(std::span<const uint64_t> places) override;
   void OnSubmit(uint64_t operation, std::span<const uint64_t> after) override;
   void OnHostWait(std::span<const uint64_t> operations) override;
+  void OnMayBeginEarly(uint64_t operation, std::span<const uint64_t> beside) override;
   void OnApiError(const ApiError& error) override;
   void Finish() override;
 

@@ -55,6 +55,9 @@ void RaceChecker::OnLaunchBegin(const vgpu::LaunchInfo& info) {
   launch_->first_stamp = launch_->own_stamp;
   if (launch_->operation == 0) return;
   launch_->before = operations_.Before(launch_->operation);
+  if (const auto early = beside_.find(launch_->operation); early != beside_.end()) {
+    launch_->beside = early->second;
+  }
   for (const auto& access : host_) {
     if (MayOverlap(launch_->operation, access->rows.operation)) launch_->host.push_back(access);
   }
@@ -323,7 +326,8 @@ bool RaceChecker::IsPast(const Actor& actor, const Entry& entry) const {
     if (actor.shared) return true;
     const Launch& other = *launches_[stamp.launch];
     return other.operation == 0 || launch_->operation == 0 ||
-           other.operation == launch_->operation || launch_->before.Contains(other.operation);
+           other.operation == launch_->operation || launch_->before.Contains(other.operation) ||
+           (actor.block.waited && launch_->beside.Contains(other.operation));
   }
   if (actor.shared && stamp.block != actor.home->order->number &&
       (!launch_->HasClusters() ||

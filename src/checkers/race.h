@@ -64,6 +64,7 @@ class RaceChecker final : public Checker {
   void OnFree(const vgpu::Allocation& allocation, uint64_t operation, const Place& where) override;
   void OnSubmit(uint64_t operation, std::span<const uint64_t> after) override;
   void OnHostWait(std::span<const uint64_t> operations) override;
+  void OnMayBeginEarly(uint64_t operation, std::span<const uint64_t> beside) override;
 
  private:
   struct HostAccess;
@@ -102,6 +103,7 @@ class RaceChecker final : public Checker {
 
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
+  std::map<uint64_t, OperationSet> beside_;  // what a launch runs beside until it has waited
   uint32_t stamp_base_ = 0;
   std::vector<Stamp> stamps_;                      // indexed by Entry::stamp - 1 - stamp_base_
   std::vector<std::unique_ptr<Launch>> launches_;  // indexed by Stamp::launch

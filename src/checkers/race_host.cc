@@ -43,19 +43,26 @@ void RaceChecker::OnHostWait(std::span<const uint64_t> operations) {
   operations_.HostWait(operations);
 }
 
+void RaceChecker::OnMayBeginEarly(uint64_t operation, std::span<const uint64_t> beside) {
+  for (const uint64_t other : beside) beside_[operation].Add(other);
+}
+
 void RaceChecker::OnCopy(const HostCopy& copy) {
-  if (copy.to_device) HostDoes({.rows = copy, .writes = true, .what = "copy"});
+  const char* what = copy.what != nullptr ? copy.what : "copy";
+  if (copy.to_device) HostDoes({.rows = copy, .writes = true, .what = what});
   if (copy.from_device) {
     HostCopy source = copy;
     source.to = copy.from;
     source.to_pitch = copy.from_pitch;
     source.to_slice = copy.from_slice;
-    HostDoes({.rows = std::move(source), .writes = false, .what = "copy"});
+    HostDoes({.rows = std::move(source), .writes = false, .what = what});
   }
 }
 
 void RaceChecker::OnFill(const HostCopy& fill) {
-  if (fill.to_device) HostDoes({.rows = fill, .writes = true, .what = "fill"});
+  if (fill.to_device) {
+    HostDoes({.rows = fill, .writes = true, .what = fill.what != nullptr ? fill.what : "fill"});
+  }
 }
 
 void RaceChecker::OnFree(const vgpu::Allocation& allocation, uint64_t operation,

@@ -43,6 +43,7 @@ struct RaceChecker::BlockState {
   std::map<uint32_t, Copies> copies;                 // copies by thread
   std::map<uint32_t, std::vector<SharedCopy>> bulk;  // by the offset of their mbarrier
   bool ended = false;                                // but other blocks of the cluster have not
+  bool waited = false;                               // for the kernel before it
 };
 
 struct RaceChecker::Launch {
@@ -61,6 +62,7 @@ struct RaceChecker::Launch {
   uint32_t number;
   uint64_t operation;
   OperationSet before;
+  OperationSet beside;  // before a block once it has waited
   std::string kernel;
   vgpu::Dim3 grid;
   vgpu::Dim3 block;

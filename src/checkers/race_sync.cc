@@ -37,6 +37,12 @@ void RaceChecker::OnBarrierReleased(uint64_t block_number, uint32_t barrier) {
 }
 
 void RaceChecker::OnFence(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) {
+  const ptx::Instruction* syntax = warp.function().locations[in.location].syntax;
+  if (syntax != nullptr && syntax->opcode() == ptx::Opcode::kGriddepcontrol) {
+    // One thread that waits for the kernel before it is enough for a block that it tells.
+    StateOf(warp.block_number()).waited = true;
+    return;
+  }
   const RaceSite& site = SiteOf(warp, in);
   if (site.ignored) return;
   BlockState& state = StateOf(warp.block_number());

@@ -30,9 +30,12 @@ LaunchShape ShapeOf(const cudaLaunchConfig_t& config) {
         shape.cluster = {attribute.val.clusterDim.x, attribute.val.clusterDim.y,
                          attribute.val.clusterDim.z};
         break;
+      case cudaLaunchAttributeProgrammaticStreamSerialization:
+        shape.programmatic = attribute.val.programmaticStreamSerializationAllowed != 0;
+        break;
       default:
-        // Priorities, access policies, programmatic dependent launch and the like change when
-        // things run, and here they run in order anyway.
+        // Priorities, access policies and the like change when things run, and here they run in
+        // order anyway.
         break;
     }
   }

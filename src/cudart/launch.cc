@@ -123,7 +123,8 @@ cudaError_t TryKernelWork(Runtime& runtime, const void* function, const LaunchSh
            .block = block,
            .cluster = cluster,
            .dynamic_shared = static_cast<uint32_t>(shape.dynamic_shared),
-           .cooperative = shape.cooperative};
+           .cooperative = shape.cooperative,
+           .programmatic = shape.programmatic};
   work->parameters.resize(info->parameter_bytes);
   if (arguments == nullptr && !info->parameters.empty()) return cudaErrorInvalidValue;
   for (size_t i = 0; i < info->parameters.size(); ++i) {

@@ -13,7 +13,8 @@ struct LaunchShape {
   dim3 block;
   size_t dynamic_shared = 0;
   bool cooperative = false;
-  dim3 cluster{0, 0, 0};  // 0: as the kernel says
+  bool programmatic = false;  // programmatic dependent launch
+  dim3 cluster{0, 0, 0};      // 0: as the kernel says
 };
 
 // By host stub, cudaKernel_t or cudaFunction_t; loads its device code. `info` describes it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cudart/work.h"
@@ -18,11 +19,16 @@ class Recorder {
   virtual cudaError_t OnFree(uint64_t address) = 0;
   // The program frees what it did not allocate.
   virtual void OnBadFree(uint64_t /*address*/) {}
+  // What the host waits for: a stream, what an event recorded, or everything.
+  struct Awaited {
+    std::optional<uint64_t> stream = {};
+    const EventRecord* record = nullptr;
+  };
   // The host is about to wait for the device: afterwards all work recorded so far must have had its
   // effect on memory that the host can see.
-  virtual void OnSynchronise() = 0;
+  virtual void OnSynchronise(const Awaited& awaited) = 0;
   // It asks whether the device is done.
-  virtual void OnQuery() { OnSynchronise(); }
+  virtual void OnQuery() { OnSynchronise({}); }
   // Device code was read; `ptx` is its text.
   virtual void OnModule(const std::string& /*ptx*/) {}
   // The program set an attribute of the kernel that decides whether launches are valid.

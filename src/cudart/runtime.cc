@@ -90,7 +90,7 @@ cudaError_t Runtime::SetUp() {
   if (recorder_ == nullptr) checking_ = Checking::FromSettings(own);
   if (checking_ != nullptr) Checking::SetMemoryOptions(options.memory);
   options.multiprocessors = static_cast<uint32_t>(model_->sm_count);
-  options.resident_blocks = static_cast<uint32_t>(model_->sm_count * model_->max_blocks_per_sm);
+  options.model = model_;
   options.max_shared_bytes = static_cast<uint32_t>(model_->shared_per_block_optin);
   options.clock_hz = uint64_t{1000} * static_cast<uint64_t>(model_->sm_clock_khz);
   if (own.watchdog) options.watchdog = *own.watchdog;
@@ -183,9 +183,15 @@ cudaStream_t Runtime::CreateStream(unsigned int flags, int priority) {
   stream->priority = priority;
   const std::lock_guard lock(mutex_);
   stream->id = next_stream_id_++;
+  if ((flags & cudaStreamNonBlocking) != 0) apart_streams_.insert(stream->id);
   auto* handle = reinterpret_cast<cudaStream_t>(stream.get());
   streams_.emplace(handle, std::move(stream));
   return handle;
+}
+
+bool Runtime::IsApart(uint64_t stream_id) {
+  const std::lock_guard lock(mutex_);
+  return apart_streams_.contains(stream_id);
 }
 
 bool Runtime::DestroyStream(cudaStream_t handle) {
@@ -319,7 +325,9 @@ cudaError_t Runtime::Submit(const std::shared_ptr<Stream>& stream, Work work, Co
     }
     if (recorder_ != nullptr) {
       const cudaError_t error = recorder_->OnWork(work, stream->id);
-      if (error == cudaSuccess && completion == Completion::kComplete) recorder_->OnSynchronise();
+      if (error == cudaSuccess && completion == Completion::kComplete) {
+        recorder_->OnSynchronise({.stream = stream->id});
+      }
       return error;
     }
     before = TasksBefore(*stream);
@@ -355,7 +363,7 @@ bool Runtime::IsStreamDone(const std::shared_ptr<Stream>& stream) {
 }
 
 cudaError_t Runtime::Synchronise(const std::shared_ptr<Stream>& stream) {
-  if (recorder_ != nullptr) recorder_->OnSynchronise();
+  if (recorder_ != nullptr) recorder_->OnSynchronise({.stream = stream->id});
   std::vector<TaskPtr> before;
   {
     const std::lock_guard lock(mutex_);
@@ -372,7 +380,7 @@ cudaError_t Runtime::Synchronise(const std::shared_ptr<Stream>& stream) {
 }
 
 cudaError_t Runtime::SynchroniseDevice() {
-  if (recorder_ != nullptr) recorder_->OnSynchronise();
+  if (recorder_ != nullptr) recorder_->OnSynchronise({});
   std::vector<TaskPtr> tasks;
   {
     const std::lock_guard lock(mutex_);
@@ -494,7 +502,7 @@ bool Runtime::IsRecordDone(const std::shared_ptr<EventRecord>& record) {
 }
 
 void Runtime::WaitForRecord(const std::shared_ptr<EventRecord>& record) {
-  if (recorder_ != nullptr) recorder_->OnSynchronise();
+  if (recorder_ != nullptr && record != nullptr) recorder_->OnSynchronise({.record = record.get()});
   if (record != nullptr) {
     executor_.Wait(record->task);
     NoteWait({record->task});
@@ -586,7 +594,10 @@ cudaError_t Runtime::Free(void* pointer) {
     if (found->second == kGraphMemoryFlag) return cudaSuccess;
     allocations_.erase(found);
   }
-  if (recorder_ != nullptr) return recorder_->OnFree(address);
+  if (recorder_ != nullptr) {
+    recorder_->OnSynchronise({});  // as cudaFree does
+    return recorder_->OnFree(address);
+  }
   NoteFree(address);
   return memory().Free(address).ok() ? cudaSuccess : cudaErrorInvalidValue;
 }

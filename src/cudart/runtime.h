@@ -124,6 +124,8 @@ class Runtime {
   // -- streams. Handles of the program are checked; null if one is not valid.
   std::shared_ptr<Stream> FindStream(cudaStream_t handle);
   cudaStream_t CreateStream(unsigned int flags, int priority);
+  // Whether the stream of this number was made with cudaStreamNonBlocking, also if it is gone.
+  bool IsApart(uint64_t stream_id);
   bool DestroyStream(cudaStream_t handle);
   bool IsStreamDone(const std::shared_ptr<Stream>& stream);
   // False: a capturing stream can't be waited for.
@@ -241,7 +243,8 @@ class Runtime {
   std::shared_ptr<Stream> legacy_stream_;
   std::map<const void*, std::shared_ptr<Stream>> streams_;
   std::vector<std::shared_ptr<Stream>> per_thread_streams_;
-  std::vector<TaskPtr> orphans_;  // last tasks of destroyed streams that still run
+  std::set<uint64_t> apart_streams_;  // numbers, also of streams that are gone
+  std::vector<TaskPtr> orphans_;      // last tasks of destroyed streams that still run
   std::map<const void*, std::shared_ptr<Event>> events_;
   std::set<std::shared_ptr<Capture>> captures_;
   uint64_t next_stream_id_ = 1;

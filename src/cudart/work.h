@@ -24,6 +24,7 @@ struct KernelWork {
   vgpu::Dim3 cluster;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
+  bool programmatic = false;  // it may begin before the kernel before it has ended
   std::vector<std::byte> parameters;
 };
 

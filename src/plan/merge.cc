@@ -193,7 +193,8 @@ class Merger {
       if (i >= a.size() || i >= b.size()) {
         return Fail("what is launched", i < a.size() ? a[i].site : b[i].site);
       }
-      if (a[i].action.index() != b[i].action.index() || a[i].stream != b[i].stream) {
+      if (a[i].action.index() != b[i].action.index() || a[i].stream != b[i].stream ||
+          a[i].apart != b[i].apart) {
         return Fail("what is launched", a[i].site);
       }
       PlanStep step = a[i];
@@ -205,6 +206,7 @@ class Merger {
             launch->block != other.block || launch->cluster != other.cluster ||
             launch->dynamic_shared != other.dynamic_shared ||
             launch->cooperative != other.cooperative ||
+            launch->programmatic != other.programmatic ||
             launch->parameters.size() != other.parameters.size()) {
           return Fail("the launch", step.site);
         }
@@ -341,7 +343,8 @@ class PlanCutter {
       for (PlanStep& step : *steps) {
         step.stream =
             streams.emplace(step.stream, static_cast<uint32_t>(streams.size())).first->second;
-        if (auto* event = std::get_if<EventStep>(&step.action)) {
+        if (auto* event = std::get_if<EventStep>(&step.action);
+            event != nullptr && event->event != EventStep::kEverything) {
           event->event =
               events.emplace(event->event, static_cast<uint32_t>(events.size())).first->second;
         }

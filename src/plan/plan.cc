@@ -139,6 +139,26 @@ class Validator {
 
 }  // namespace
 
+const char* Name(EventStep::Kind kind) {
+  switch (kind) {
+    case EventStep::Kind::kRecord:
+      return "record";
+    case EventStep::Kind::kWait:
+      return "wait";
+    case EventStep::Kind::kSynchronise:
+      return "synchronise";
+  }
+  KS_UNREACHABLE();
+}
+
+std::optional<EventStep::Kind> EventKindOf(std::string_view name) {
+  for (const auto kind :
+       {EventStep::Kind::kRecord, EventStep::Kind::kWait, EventStep::Kind::kSynchronise}) {
+    if (name == Name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
 std::optional<uint64_t> ExtentBytes(const PlanTensor& tensor) {
   uint64_t last = 0;
   for (size_t i = 0; i < tensor.shape.size(); ++i) {

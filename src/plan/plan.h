@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -55,6 +56,9 @@ struct LaunchStep {
   vgpu::Dim3 cluster;
   uint32_t dynamic_shared = 0;
   bool cooperative = false;
+  // Programmatic dependent launch: it may begin before the kernel before it has ended, and sees
+  // what that writes after griddepcontrol.wait alone.
+  bool programmatic = false;
   std::vector<std::byte> parameters;
   std::vector<PointerPatch> pointers;
   bool operator==(const LaunchStep&) const = default;
@@ -121,18 +125,24 @@ struct LibraryStep {
   bool operator==(const LibraryStep&) const = default;
 };
 
-// Order between streams: a stream waits for what another has done up to its record.
+// Order between streams: a stream waits for what another has done up to its record, or the host
+// does (kSynchronise).
 struct EventStep {
   enum class Kind { kRecord, kWait, kSynchronise };
+  static constexpr uint32_t kEverything = UINT32_MAX;  // the host waits for all streams
   Kind kind = Kind::kRecord;
   uint32_t event = 0;
   bool operator==(const EventStep&) const = default;
 };
+// record, wait, synchronise.
+const char* Name(EventStep::Kind kind);
+std::optional<EventStep::Kind> EventKindOf(std::string_view name);
 
 struct PlanStep {
   std::variant<LaunchStep, FillStep, CopyStep, UploadStep, HostReadStep, LibraryStep, EventStep>
       action;
   uint32_t stream = 0;  // 0 is the default stream
+  bool apart = false;   // the stream neither waits for the default stream nor that for it
   uint64_t site = 0;    // return address in the host library, relative to its start; 0: not known
   bool operator==(const PlanStep&) const = default;
 };

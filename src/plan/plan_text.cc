@@ -59,6 +59,7 @@ struct StepWriter {
     if (s.cluster != vgpu::Dim3{}) text += " cluster " + Three(s.cluster);
     if (s.dynamic_shared != 0) text += fmt::format(" shared {}", s.dynamic_shared);
     if (s.cooperative) text += " cooperative";
+    if (s.programmatic) text += " programmatic";
     if (!s.parameters.empty()) text += " parameters " + Hex(s.parameters);
     return text + Pointers(s.pointers);
   }
@@ -85,14 +86,14 @@ struct StepWriter {
     return text;
   }
   std::string operator()(const EventStep& s) const {
-    constexpr const char* kNames[] = {"record", "wait", "synchronise"};
-    return fmt::format("event {} {}", kNames[static_cast<size_t>(s.kind)], s.event);
+    return fmt::format("event {} {}", Name(s.kind), s.event);
   }
 };
 
 std::string StepText(const PlanStep& step) {
   std::string text = std::visit(StepWriter{}, step.action);
   if (step.stream != 0) text += fmt::format(" stream {}", step.stream);
+  if (step.apart) text += " apart";
   if (step.site != 0) text += fmt::format(" site {:#x}", step.site);
   return text;
 }
@@ -295,6 +296,7 @@ std::optional<PlanStep> ReadStep(const std::string& kind, Words& words) {
     if (words.Take("cluster")) s.cluster = words.Dim();
     if (words.Take("shared")) s.dynamic_shared = words.Small();
     s.cooperative = words.Take("cooperative");
+    s.programmatic = words.Take("programmatic");
     if (words.Take("parameters")) s.parameters = words.Bytes();
     s.pointers = words.Patches();
     step.action = std::move(s);
@@ -356,20 +358,17 @@ std::optional<PlanStep> ReadStep(const std::string& kind, Words& words) {
     while (words.Take("output")) s.outputs.push_back(words.ReadTensor());
     step.action = std::move(s);
   } else if (kind == "event") {
-    static const std::map<std::string, EventStep::Kind> kKinds{
-        {"record", EventStep::Kind::kRecord},
-        {"wait", EventStep::Kind::kWait},
-        {"synchronise", EventStep::Kind::kSynchronise}};
-    const auto found = kKinds.find(words.Next("record, wait or synchronise"));
-    if (found == kKinds.end()) words.Fail("expected record, wait or synchronise");
+    const auto found = EventKindOf(words.Next("record, wait or synchronise"));
+    if (!found) words.Fail("expected record, wait or synchronise");
     EventStep s;
-    if (found != kKinds.end()) s.kind = found->second;
+    if (found) s.kind = *found;
     s.event = words.Small();
     step.action = s;
   } else {
     return std::nullopt;
   }
   if (words.Take("stream")) step.stream = words.Small();
+  step.apart = words.Take("apart");
   if (words.Take("site")) step.site = words.Number();
   return step;
 }

@@ -46,7 +46,8 @@ enum class Kind : uint32_t {
   kSynchronise,  // SynchroniseMessage: all work so far must have had its effect
   kLibrary,      // LibraryMessage: an operator of PyTorch or cuBLAS
   kRecord,       // EventMessage
-  kWait,         // EventMessage
+  kWait,         // EventMessage: a stream waits
+  kWaited,       // EventMessage: the host has waited, for an event or (kEverything) all streams
   kReturned,     // ReturnedMessage: the candidate's function came back
   kThrew,        // ThrewMessage: it did not
 };
@@ -185,9 +186,10 @@ struct AttributeMessage {
 struct Place {
   uint64_t site = 0;
   uint64_t stream = 0;  // 0 is the default stream
+  bool apart = false;   // the stream neither waits for the default stream nor that for it
   template <typename A>
   void Fields(A& a) {
-    a(site, stream);
+    a(site, stream, apart);
   }
 };
 
@@ -199,10 +201,11 @@ struct LaunchMessage {
   vgpu::Dim3 cluster;
   uint64_t dynamic_shared = 0;
   bool cooperative = false;
+  bool programmatic = false;
   std::vector<std::byte> parameters;
   template <typename A>
   void Fields(A& a) {
-    a(place, kernel, grid, block, cluster, dynamic_shared, cooperative, parameters);
+    a(place, kernel, grid, block, cluster, dynamic_shared, cooperative, programmatic, parameters);
   }
 };
 
@@ -289,6 +292,7 @@ struct LibraryMessage {
 };
 
 struct EventMessage {
+  static constexpr uint32_t kEverything = UINT32_MAX;
   Place place;
   uint32_t event = 0;
   template <typename A>
@@ -313,9 +317,10 @@ struct ThrewMessage {
   enum class Why : uint8_t {
     kException,    // of the candidate; the text is its own
     kUnsupported,  // it asked for more than the light headers have
-    kNoFunction    // nothing has the name that the task asks for
+    kNoFunction,   // nothing has the name that the task asks for
+    kHostRace      // it wrote to memory of the host that the device still reads
   };
-  friend constexpr Why LastOf(Why) { return Why::kNoFunction; }
+  friend constexpr Why LastOf(Why) { return Why::kHostRace; }
   Why why = Why::kException;
   std::string text;
   bool ran_out_of_memory = false;

@@ -181,6 +181,7 @@ FindingKind HostKind(const std::string& word) {
     case FindingKind::kDoubleFree:
     case FindingKind::kInvalidFree:
     case FindingKind::kNoFunction:
+    case FindingKind::kRace:
       return kind;
     default:
       return FindingKind::kUnsupported;
@@ -198,6 +199,7 @@ std::optional<PlanStep> StepOf(const std::string& kind, Line& line) {
     launch.cluster = line.Three("c");
     launch.dynamic_shared = line.Small("m");
     launch.cooperative = line.Flag("coop");
+    launch.programmatic = line.Flag("pdl");
     launch.parameters = line.Bytes("p");
     step.action = std::move(launch);
   } else if (kind == "fill") {
@@ -230,14 +232,15 @@ std::optional<PlanStep> StepOf(const std::string& kind, Line& line) {
                               .outputs = line.Tensors("out")};
   } else if (kind == "event") {
     const std::string what = line.Text("k");
-    if (what != "record" && what != "wait") line.Fail("an event that is neither record nor wait");
+    const std::optional<EventStep::Kind> kind = EventKindOf(what);
+    if (!kind) line.Fail("an event that is neither record nor wait nor synchronise");
     step.action =
-        EventStep{.kind = what == "record" ? EventStep::Kind::kRecord : EventStep::Kind::kWait,
-                  .event = line.Small("e")};
+        EventStep{.kind = kind.value_or(EventStep::Kind::kRecord), .event = line.Small("e")};
   } else {
     return std::nullopt;
   }
   step.stream = line.Small("st");
+  step.apart = line.Flag("apart");
   step.site = line.Number("at");
   return step;
 }

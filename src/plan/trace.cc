@@ -413,7 +413,7 @@ Result<SequenceOutcome> TraceSequence(const CompiledCandidate& candidate,
     const GivenBytes given = [&](const ForeignInput& input) {
       return StorageBytes(*FlattenTensors(sets.at(input.set).arguments).at(input.argument));
     };
-    outcome.different = merged->calls.size();
+    outcome.history.different = merged->calls.size();
     size_t steps = 0;
     for (const size_t i : ChooseCalls(merged->calls, candidate.ptx)) {
       const RawTrace::Call& call = merged->calls[i];
@@ -422,14 +422,14 @@ Result<SequenceOutcome> TraceSequence(const CompiledCandidate& candidate,
       steps += plan.plan.preparation.size();
       if (steps > kMostPreparation) break;
       if (!IsValid(plan.plan, options, findings)) {
-        outcome.plans.clear();
+        outcome.history.plans.clear();
         break;
       }
-      outcome.plans.push_back({call.set, call.number, call.times, std::move(plan)});
+      outcome.history.plans.push_back({call.set, call.number, call.times, std::move(plan)});
     }
-    outcome.calls = children.a.trace->all_calls;
-    outcome.lost = children.a.trace->lost;
-    outcome.lost_in = children.a.trace->lost_in;
+    outcome.history.calls = children.a.trace->all_calls;
+    outcome.history.lost = children.a.trace->lost;
+    outcome.history.lost_in = children.a.trace->lost_in;
   }
   outcome.findings = findings.Resolve(candidate, processes);
   outcome.duration = std::chrono::steady_clock::now() - start;

@@ -77,22 +77,28 @@ struct SequencePlan {
   const Plan& plan() const { return of_call.plan; }
 };
 
-struct SequenceOutcome {
+// What many calls in one process did.
+struct CallHistory {
   std::vector<SequencePlan> plans;  // the first, the last and some between if there are many
   size_t different = 0;             // calls that differ from those before them
   uint32_t calls = 0;               // that were made
   uint32_t lost = 0;                // allocations that were left behind in the last `lost_in` calls
   uint32_t lost_in = 0;
+};
+
+struct SequenceOutcome {
+  CallHistory history;
   std::vector<HostFinding> findings;  // without plans: the first one says why
   std::chrono::nanoseconds duration{0};
 };
 
-// Calls the function many times in one process: call i with the arguments `sets[sequence[i]]`.
-// Kernels run only for host code that looks at their results; then there are fewer calls.
 struct CallSet {
   std::vector<CallArgument> arguments;
   std::vector<PlanTensor> results;  // as TraceOptions::results
 };
+// Calls the function many times in one process: call i with the arguments `sets[sequence[i]]`.
+// There are fewer calls where they are expensive: where kernels run because the host code looks at
+// their results, or where a call asks much of the runtime.
 Result<SequenceOutcome> TraceSequence(const CompiledCandidate& candidate,
                                       const std::vector<CallSet>& sets,
                                       const std::vector<uint32_t>& sequence,

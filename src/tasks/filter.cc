@@ -396,8 +396,7 @@ Result<TaskReport> Filter::Run() {
     KS_TRY(Safetensors read, ReadSafetensors(constants));
     constants_ = std::move(read.tensors);
   }
-  results_ = signature_.results;
-  results_.insert(results_.end(), signature_.mutated.begin(), signature_.mutated.end());
+  results_ = signature_.AllResults();
   KS_TRY(exact_, kernelsmith::Run(graph_, sample_.values));
   for (const std::string& name : results_) {
     if (!exact_.contains(name) || !sample_.values.contains(name)) {

@@ -352,6 +352,12 @@ Result<TaskCase> TaskStore::Evaluate(const Task& task, const TaskRequest& reques
   return result;
 }
 
+std::vector<std::string> TaskGraph::AllResults() const {
+  std::vector<std::string> all = results;
+  all.insert(all.end(), mutated.begin(), mutated.end());
+  return all;
+}
+
 Result<CaseTensors> ReadCase(const TaskCase& sample) {
   KS_TRY(Safetensors values, ReadSafetensors(sample.tensors));
   KS_TRY(Safetensors expected, ReadSafetensors(sample.exact));

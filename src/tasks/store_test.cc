@@ -72,8 +72,7 @@ class TaskStoreTest : public testing::Test {
       ASSERT_TRUE(tensors->values.contains(spec.name)) << spec.name;
       EXPECT_EQ(tensors->values.at(spec.name).shape, spec.shape) << spec.name;
     }
-    std::vector<std::string> results = graph.results;
-    results.insert(results.end(), graph.mutated.begin(), graph.mutated.end());
+    const std::vector<std::string> results = graph.AllResults();
     EXPECT_THAT(results, testing::Not(IsEmpty()));
     for (const std::string& name : results) {
       ASSERT_TRUE(tensors->values.contains(name)) << name;

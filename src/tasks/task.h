@@ -95,6 +95,9 @@ struct TaskGraph {
   std::vector<std::string> results;
   // Arguments that the reference changes in place: mutated.running_mean.
   std::vector<std::string> mutated;
+
+  // `results`, then `mutated`: all that a candidate gives.
+  std::vector<std::string> AllResults() const;
 };
 
 // Values of a graph's tensors for one seed, and what PyTorch makes of them. Both files are

@@ -141,10 +141,10 @@ class Comparer {
   Status Numbers() {
     uint64_t stream = 0;
     for (const Recipe& recipe : Recipes()) {
-      if (recipe.harsh) continue;
+      if (recipe.harsh || recipe.numbers) continue;
       const uint64_t seed = Rng(options_.seed).Fork(++stream).Next();
-      const std::vector<CallArgument> arguments =
-          With(MakeInputs(recipe, base_, names_, seed, /*permute_integers=*/!options_.keep_values));
+      const std::vector<CallArgument> arguments = With(
+          MakeInputs(recipe, base_, names_, seed, {.permute_integers = !options_.keep_values}));
       KS_TRY(const RunOutcome reference, RunSide(old_, arguments, seed));
       KS_TRY(const RunOutcome run, RunSide(new_, arguments, seed));
       if (reference.failure) {

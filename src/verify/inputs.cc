@@ -17,12 +17,16 @@ constexpr Recipe kRecipes[] = {
     {"small", false, "a thousandth of the task's size"},
     {"rows", false, "constant rows"},
     {"ties", false, "few different values"},
+    {"exact", false, "small integers, halves and powers of two, with which little is rounded"},
+    {"numbers", false, "numbers that the kernels have in their code, and their neighbours", false,
+     true},
     {"shifted", false, "a mean of four times the spread"},
     {"signed", false, "both signs, where the task draws no negative values"},
     {"large", true, "a thousand times the task's size"},
     {"offset", true, "samples with a mean of a thousand times the spread, of either sign"},
     {"tiny", true, "near the smallest normal numbers"},
     {"outliers", true, "single elements a million times the task's size"},
+    {"far_numbers", true, "large numbers that the kernels have in their code", false, true},
     {"spike_first", true, "a value of 200 at the first place of every row", true},
     {"spike_last", true, "a value of 200 at the last place of every row", true},
     {"spikes", true, "a value of 200 somewhere in every row", true},
@@ -176,6 +180,39 @@ void MakeCertain(HostTensor& tensor, Rng& rng) {
   }
 }
 
+// Values with which sums, products and roundings are exact in every order, so that decisions among
+// them have one answer. What may divide (weights of one, scales) gets powers of two.
+void MakeExact(HostTensor& tensor, const Domain& domain, Rng& rng) {
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    const bool divides = domain.constant || domain.non_negative;
+    const double value = divides ? PowerOfTwo(rng, -2, 2) : static_cast<double>(rng.Below(13)) / 2;
+    // The sign of zero, too.
+    Put(tensor, i, divides ? value : std::copysign(value, Sign(rng)), domain);
+  }
+}
+
+// Numbers up to 64 times the spread of the task's values are near ones, others are far.
+bool IsNear(double number, const Domain& domain) { return std::abs(number) <= 64 * domain.spread; }
+
+// A third of the elements becomes such a number, or what is next to it.
+void PutNumbers(HostTensor& tensor, const std::vector<double>& numbers, bool near,
+                const Domain& domain, Rng& rng) {
+  std::vector<double> chosen;
+  for (const double number : numbers) {
+    if (IsNear(number, domain) == near) chosen.push_back(number);
+  }
+  if (chosen.empty()) return;
+  const double step = tensor.dtype == DType::kBfloat16  ? 0x1p-7
+                      : tensor.dtype == DType::kFloat16 ? 0x1p-10
+                                                        : 0x1p-22;
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    if (rng.Below(3) != 0) continue;
+    const double number = chosen[rng.Below(chosen.size())];
+    const double beside = static_cast<double>(static_cast<int64_t>(rng.Below(5)) / 2 - 1);
+    Put(tensor, i, number * (1 + beside * step), domain);
+  }
+}
+
 bool HidesSigns(const Domain& domain) {
   return domain.non_negative && !domain.fixed && !domain.constant;
 }
@@ -192,7 +229,7 @@ void MakeSigned(HostTensor& tensor, const Domain& domain, Rng& rng) {
 }
 
 void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, bool pattern,
-            Rng& rng) {
+            const std::vector<double>& numbers, Rng& rng) {
   if (domain.constant && recipe != "zeros") Vary(tensor, domain, rng);
   if (recipe == "redrawn") return Permute(tensor, pattern, rng);
   if (recipe == "single") return ChangeSingles(tensor, 4, 16, domain, rng);
@@ -207,6 +244,9 @@ void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, b
     }
     return;
   }
+  if (recipe == "exact") return MakeExact(tensor, domain, rng);
+  if (recipe == "numbers") return PutNumbers(tensor, numbers, /*near=*/true, domain, rng);
+  if (recipe == "far_numbers") return PutNumbers(tensor, numbers, /*near=*/false, domain, rng);
   if (recipe == "shifted") return Shift(tensor, Sign(rng) * 4 * domain.spread, domain);
   if (recipe == "signed") return MakeSigned(tensor, domain, rng);
   if (recipe == "large") return Scale(tensor, 0x1p10, domain);
@@ -216,10 +256,11 @@ void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, b
   return PutSpikes(recipe, tensor, domain, rng);
 }
 
-void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain, Rng& rng) {
+void Apply(std::string_view recipe, HostTensor& tensor, const Domain& domain,
+           const std::vector<double>& numbers, Rng& rng) {
   const std::vector<int64_t> zeros =
       domain.constant ? std::vector<int64_t>() : PatternOfZeros(tensor);
-  Change(recipe, tensor, domain, !zeros.empty(), rng);
+  Change(recipe, tensor, domain, !zeros.empty(), numbers, rng);
   for (const int64_t i : zeros) tensor.set(i, 0);
 }
 
@@ -234,18 +275,23 @@ const Recipe* FindRecipe(std::string_view name) {
   return nullptr;
 }
 
-bool Applies(const Recipe& recipe, const TensorMap& base, const std::vector<InputTensor>& tensors) {
-  if (recipe.name != "signed") return true;
+bool Applies(const Recipe& recipe, const TensorMap& base, const std::vector<InputTensor>& tensors,
+             const std::vector<double>& numbers) {
+  if (recipe.name != "signed" && !recipe.numbers) return true;
   return std::any_of(tensors.begin(), tensors.end(), [&](const InputTensor& input) {
     const auto found = base.find(input.name);
-    return found != base.end() && !input.fixed && IsFloat(found->second.dtype) &&
-           HidesSigns(DomainOf(found->second));
+    if (found == base.end() || input.fixed || !IsFloat(found->second.dtype)) return false;
+    const Domain domain = DomainOf(found->second);
+    if (recipe.name == "signed") return HidesSigns(domain);
+    return !domain.fixed && std::any_of(numbers.begin(), numbers.end(), [&](double number) {
+      return IsNear(number, domain) != recipe.harsh;
+    });
   });
 }
 
 TensorMap MakeInputs(const Recipe& recipe, const TensorMap& base,
                      const std::vector<InputTensor>& tensors, uint64_t seed,
-                     bool permute_integers) {
+                     const InputOptions& options) {
   const Rng root(seed);
   TensorMap result;
   uint64_t stream = 0;
@@ -256,9 +302,11 @@ TensorMap MakeInputs(const Recipe& recipe, const TensorMap& base,
     HostTensor tensor = found->second;
     if (IsFloat(tensor.dtype)) {
       Domain domain = DomainOf(tensor);
-      if (!input.fixed && !domain.fixed) Apply(recipe.name, tensor, domain, rng);
+      if (!input.fixed && !domain.fixed) {
+        Apply(recipe.name, tensor, domain, options.numbers, rng);
+      }
       if (!input.fixed && domain.probabilities && recipe.name == "single") MakeCertain(tensor, rng);
-    } else if (!input.fixed && permute_integers && recipe.name == "redrawn") {
+    } else if (!input.fixed && options.permute_integers && recipe.name == "redrawn") {
       Permute(tensor, /*pattern=*/false, rng);
     }
     result.emplace(input.name, std::move(tensor));

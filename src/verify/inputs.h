@@ -27,6 +27,7 @@ struct Recipe {
   bool harsh = false;
   std::string_view what;  // for people
   bool spikes = false;    // for tasks with a softmax alone (maxima.h)
+  bool numbers = false;   // made of InputOptions::numbers, and nothing without any
 };
 
 // In the order in which they are worth trying.
@@ -40,11 +41,18 @@ struct InputTensor {
 };
 
 // False: the recipe would leave these tensors as they are.
-bool Applies(const Recipe& recipe, const TensorMap& base, const std::vector<InputTensor>& tensors);
+bool Applies(const Recipe& recipe, const TensorMap& base, const std::vector<InputTensor>& tensors,
+             const std::vector<double>& numbers);
+
+struct InputOptions {
+  bool permute_integers = false;  // integer tensors are never changed in another way
+  // Numbers that the kernels have in their code: values are compared with them.
+  std::vector<double> numbers = {};
+};
 
 // `base` has the task's own values of all `tensors`; the result has the same tensors, changed.
-// Integer tensors are only ever permuted, and only if `permute_integers`.
 TensorMap MakeInputs(const Recipe& recipe, const TensorMap& base,
-                     const std::vector<InputTensor>& tensors, uint64_t seed, bool permute_integers);
+                     const std::vector<InputTensor>& tensors, uint64_t seed,
+                     const InputOptions& options);
 
 }  // namespace kernelsmith

@@ -18,7 +18,9 @@ HostTensor Normals(Shape shape) {
 }
 
 HostTensor Make(const char* recipe, const HostTensor& base, uint64_t seed = 5) {
-  return MakeInputs(*FindRecipe(recipe), {{"x", base}}, {{.name = "x"}}, seed, true).at("x");
+  return MakeInputs(*FindRecipe(recipe), {{"x", base}}, {{.name = "x"}}, seed,
+                    {.permute_integers = true, .numbers = {-3, 3, 1e30}})
+      .at("x");
 }
 
 TEST(Inputs, EverySeedGivesOtherValuesAndTheSameSeedTheSame) {

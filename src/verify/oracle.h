@@ -46,6 +46,8 @@ struct OutputJudgement {
   bool allclose = false;
   bool right = false;
   bool several_answers = false;  // wrong, but another choice among equals might explain it
+  // Wrong, and nothing was rounded on the way: ties that PyTorch documents have one answer.
+  bool decided = false;
   // The worst error is more than rounding could ever make of values of this size.
   bool gross = false;
 };
@@ -68,6 +70,10 @@ OutputJudgement JudgeOutput(const Graph& graph, const ExpectedOutput& expected,
 // graph can't tell.
 std::optional<std::vector<bool>> NearTies(const Graph& graph, const std::string& name,
                                           const TensorMap& values);
+
+// True if no operator of the graph rounds anything on these values: then decisions that rounding
+// could turn elsewhere have one answer.
+bool NothingIsRounded(const Graph& graph, const TensorMap& values);
 
 // Half a unit in the last place of 1: 2^-24 for float32.
 double UnitRoundoff(DType dtype);

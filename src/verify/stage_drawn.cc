@@ -61,11 +61,11 @@ class Drawing {
       Conclude(**jobs_[i].outcome, *job_extras_[i]);
     }
     NoteRefused();
-    // Calls with other scalars in one process are judged later.
+    // Stages behind this one go on with them.
     for (size_t i = 0; i < shapes_.size() && !stage_.Ended(); ++i) {
-      if (job_extras_[i]->scalars && drawn_decide_) {
-        verification_.other_scalars.push_back(std::move(shapes_[i]));
-      }
+      if (!Decides(*job_extras_[i])) continue;
+      if (job_extras_[i]->scalars) verification_.other_scalars.push_back(shapes_[i].get());
+      verification_.drawn.push_back(std::move(shapes_[i]));
     }
     stage_.note = fmt::format("{} sizes and scalars that the task does not list, {} that it does",
                               extras_.size() - listed_, listed_);
@@ -201,10 +201,8 @@ class Drawing {
       return verification_.MakeCase(traced, "redrawn",
                                     verification_.Secret(SeedStream::kDrawnValues, jobs_.size()));
     }
-    std::vector<std::string> names = traced.task.results;
-    names.insert(names.end(), traced.task.mutated.begin(), traced.task.mutated.end());
     KS_TRY(const std::vector<ExpectedOutput> expected,
-           ExpectedOutputs(traced.graph, traced.seen, names));
+           ExpectedOutputs(traced.graph, traced.seen, traced.task.AllResults()));
     for (const ExpectedOutput& each : expected) {
       if (!each.Finite()) return std::optional<Case>();
     }

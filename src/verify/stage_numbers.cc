@@ -121,7 +121,10 @@ Status Structured(Verification& verification,
       // Harsh ones everywhere would cost time and show nothing more.
       if (recipe.harsh && round > 0) continue;
       if (cost > left && (round > 0 || jobs.size() >= 4)) continue;
-      if (!Applies(recipe, traced->seen.values, verification.Inputs(*traced))) continue;
+      if (!Applies(recipe, traced->seen.values, verification.Inputs(*traced),
+                   recipe.numbers ? verification.KernelNumbers() : std::vector<double>())) {
+        continue;
+      }
       const std::string inputs(recipe.name);
       KS_TRY(std::optional<Case> sample,
              verification.MakeCase(
@@ -295,17 +298,8 @@ Result<StageResult> NumbersStage(Verification& verification) {
   for (size_t i = 0; i < verification.configurations.size(); ++i) {
     KS_TRY(TracedShape * traced, verification.Prepare(i, stage));
     const auto draws = static_cast<uint64_t>(i == 0 ? verification.options.draws : 1);
-    // For a large shape an order that nobody knows is enough, and it is there sooner than PyTorch's
-    // draw.
-    const bool timing = i > 0 && traced->request.configuration.group == "timing";
-    const std::string inputs = timing && traced->evaluated_here ? "redrawn" : "task";
     for (uint64_t draw = 0; draw < draws; ++draw) {
-      KS_TRY(std::optional<Case> sample,
-             verification.MakeCase(
-                 *traced, inputs,
-                 verification.CaseSecret(*traced, inputs,
-                                         i == 0 ? SeedStream::kTaskDraws : SeedStream::kShapeDraws,
-                                         i == 0 ? draw : i)));
+      KS_TRY(std::optional<Case> sample, verification.DrawnCase(i, draw));
       if (!sample) continue;
       jobs.push_back({traced, *std::move(sample), {}});
     }

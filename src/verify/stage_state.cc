@@ -68,18 +68,20 @@ class StateFollower {
     return {};
   }
 
-  // It changes in a way that is not known: as many calls as are cheap are made for real.
+  // It changes in a way that is not known: as many calls as are cheap are made for real, and each
+  // of the first ones is judged.
   Status TryManyCalls() {
+    constexpr int kEach = 40;
     constexpr int kMany = 64;
-    for (const int calls : {1, 2, 5, 16, kMany}) {
+    for (int calls = 1; calls <= kMany; calls = calls == kEach ? kMany : calls + 1) {
       KS_RETURN_IF_ERROR(JudgeAfter(calls));
       if (stage_.Ended()) return {};
     }
-    stage_.note = fmt::format("device memory changes with every call: {} calls", kMany);
+    stage_.note = fmt::format("device memory changes with every call: {} calls", kEach);
     stage_.Note({.kind = FindingKind::kCallsDiffer,
                  .message = fmt::format("what kernels leave in device memory changes with every "
-                                        "call; judged for the first {} calls",
-                                        kMany)});
+                                        "call; judged for the first {} calls and call {}",
+                                        kEach + 1, kMany + 1)});
     return {};
   }
 

@@ -41,5 +41,7 @@ Result<StageResult> LayoutsStage(Verification& verification);
 Result<StageResult> DeterminismStage(Verification& verification);
 // stage_timing.cc: the shapes that are timed.
 Result<StageResult> TimingStage(Verification& verification);
+// stage_coverage.cc: was all that runs anywhere under the checkers?
+Result<StageResult> CoverageStage(Verification& verification);
 
 }  // namespace kernelsmith

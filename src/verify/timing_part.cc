@@ -28,32 +28,23 @@ bool BlocksAreIndependent(const std::string& ptx, const LaunchStep& launch) {
 
 }  // namespace
 
-Part ChoosePart(const Plan& plan, const std::string& ptx, uint64_t most_threads, Rng& rng) {
-  Part part;
+Part ChoosePart(const Plan& plan, const std::string& ptx, bool all_can_run, Rng& rng) {
+  if (all_can_run) return {};
+  const LaunchStep* only = nullptr;
   size_t launches = 0;
-  uint64_t threads = 0;
+  bool libraries = false;
   for (const PlanStep& step : plan.steps) {
     if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
       ++launches;
-      threads += launch->grid.Count() * launch->block.Count();
+      only = launch;
     }
-    // A library call at this size takes as long as PyTorch does.
-    if (std::holds_alternative<LibraryStep>(step.action)) part.possible = false;
+    libraries |= std::holds_alternative<LibraryStep>(step.action);
   }
-  if (launches != 1 || !plan.preparation.empty()) {
-    part.possible &= threads <= most_threads;
-    return part;
+  if (launches != 1 || libraries || !plan.preparation.empty() || only->grid.Count() <= kBlocks ||
+      !BlocksAreIndependent(ptx, *only)) {
+    return {.blocks = {}, .possible = false};
   }
-  for (const PlanStep& step : plan.steps) {
-    const auto* launch = std::get_if<LaunchStep>(&step.action);
-    if (launch == nullptr) continue;
-    if (!BlocksAreIndependent(ptx, *launch)) {
-      part.possible &= threads <= most_threads;
-    } else if (launch->grid.Count() > kBlocks) {
-      part.blocks = SampleBlocks(*launch, rng);
-    }
-  }
-  return part;
+  return {.blocks = SampleBlocks(*only, rng)};
 }
 
 }  // namespace kernelsmith

@@ -19,10 +19,10 @@ struct Part {
   bool whole() const { return blocks.empty(); }
 };
 
-// A launch alone may be run in part: what its blocks write can be judged by itself. One that reads
-// what others made needs all of them, so such plans run as a whole if they are small enough: if
-// they have no more than `most_threads`.
-Part ChoosePart(const Plan& plan, const std::string& ptx, uint64_t most_threads, Rng& rng);
+// What never gets written shows only if all blocks have run, so they do where that takes seconds
+// (`all_can_run`). Beyond it a launch alone is run in part: what its blocks write can be judged by
+// itself, unless they wait for each other or share memory. Anything else needs all of its work.
+Part ChoosePart(const Plan& plan, const std::string& ptx, bool all_can_run, Rng& rng);
 
 // Runs a part of the blocks and hears of nothing.
 class SampleObserver final : public vgpu::Observer {

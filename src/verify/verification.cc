@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <variant>
 
 #include "candidate/call.h"
 #include "graph/aten_ops.h"
+#include "ptx/constants.h"
 #include "support/demangle.h"
 #include "support/foreign_line.h"
 #include "support/rng.h"
@@ -54,6 +57,28 @@ bool AgreesWithTorch(const Graph& graph, const CaseTensors& seen) {
     if (!judgement.right) return false;
   }
   return true;
+}
+
+// Other strides than PyTorch's are seen by whoever calls view() or looks at the memory.
+void NoteStrides(const TracedShape& traced, StageResult& stage) {
+  for (size_t i = 0; i < traced.plan().outputs.size() && i < traced.task.results.size(); ++i) {
+    const PlanTensor& got = traced.plan().outputs[i];
+    for (const GraphOutput& output : traced.graph.outputs) {
+      if (traced.graph.OutputName(output) != traced.task.results[i]) continue;
+      const TensorMeta& expected = traced.graph.meta(output.value);
+      if (got.shape != expected.shape || expected.strides.size() != got.strides.size()) break;
+      bool same = got.shape.empty();
+      for (size_t axis = 0; axis < got.shape.size() && !same; ++axis) {
+        if (got.shape[axis] > 1 && got.strides[axis] != expected.strides[axis]) break;
+        same = axis + 1 == got.shape.size();
+      }
+      if (same) break;
+      stage.Note({.kind = FindingKind::kWrongStrides,
+                  .message = fmt::format("narrowing: result {} has strides {}, PyTorch's has {}", i,
+                                         FormatShape(got.strides), FormatShape(expected.strides))});
+      break;
+    }
+  }
 }
 
 bool AllArePlaceholders(const TracedShape& traced) {
@@ -276,13 +301,12 @@ Result<std::unique_ptr<TracedShape>> Verification::PrepareRequest(TaskRequest re
   }
   for (const CandidateProblem& problem : traced->call->problems) stage.Add(problem);
   if (!traced->call->plan) return std::unique_ptr<TracedShape>();
+  NoteStrides(*traced, stage);
   for (const CallArgument* argument : FlattenTensors(call.arguments)) {
     traced->kept.push_back(IsWeight(traced->graph, argument->name));
   }
-  std::vector<std::string> names = traced->task.results;
-  names.insert(names.end(), traced->task.mutated.begin(), traced->task.mutated.end());
   KS_TRY(const std::vector<ExpectedOutput> expected,
-         ExpectedOutputs(traced->graph, traced->seen, names));
+         ExpectedOutputs(traced->graph, traced->seen, traced->task.AllResults()));
   for (const ExpectedOutput& each : expected) traced->usual_rms.push_back(each.Rms());
   return traced;
 }
@@ -308,21 +332,49 @@ Result<std::optional<Case>> Verification::MakeCase(const TracedShape& traced,
   const bool permute =
       std::none_of(traced.graph.nodes.begin(), traced.graph.nodes.end(),
                    [](const Node& node) { return OperatorOf(node.aten).facts.collides; });
-  TensorMap values = MakeInputs(*recipe, traced.seen.values, Inputs(traced), seed, permute);
+  TensorMap values =
+      MakeInputs(*recipe, traced.seen.values, Inputs(traced), seed,
+                 {.permute_integers = permute,
+                  .numbers = recipe->numbers ? KernelNumbers() : std::vector<double>()});
   KS_TRY(std::optional<Case> made, MakeCaseOf(traced, std::move(values), inputs, seed));
   if (made) made->harsh = recipe->harsh;
   return made;
 }
 
-Result<std::optional<Case>> Verification::DrawnCase(size_t configuration) {
+const std::vector<double>& Verification::KernelNumbers() {
+  if (kernel_numbers_) return *kernel_numbers_;
+  std::set<double> numbers;
+  const Result<ptx::Module> module = ptx::Parse(compiled().ptx, compiled().ptx_path.string());
+  // What can't be parsed can't run either.
+  const ptx::Constants constants = module.ok() ? ptx::ConstantsOf(*module) : ptx::Constants();
+  const auto add = [&](double number) {
+    if (std::isnormal(number)) numbers.insert({number, -number});
+  };
+  for (const double number : constants.floats) add(number);
+  // Values are compared as bits, and as what they become when they are converted.
+  for (const int64_t integer : constants.integers) {
+    constexpr int64_t kSmallestBits = int64_t{1} << 23;
+    if (integer > kSmallestBits && integer <= UINT32_MAX) {
+      add(std::bit_cast<float>(static_cast<uint32_t>(integer)));
+    } else if (std::abs(integer) <= 1024) {
+      add(static_cast<double>(integer));
+    }
+  }
+  kernel_numbers_.emplace(numbers.begin(), numbers.end());
+  return *kernel_numbers_;
+}
+
+Result<std::optional<Case>> Verification::DrawnCase(size_t configuration, uint64_t draw) {
   const TracedShape& traced = *shapes.at(configuration);
   const bool first = configuration == 0;
+  // For a large shape an order that nobody knows is enough, and it is there sooner than PyTorch's
+  // draw.
   const bool timing = !first && traced.request.configuration.group == "timing";
   const std::string inputs = timing && traced.evaluated_here ? "redrawn" : "task";
   return MakeCase(
       traced, inputs,
       CaseSecret(traced, inputs, first ? SeedStream::kTaskDraws : SeedStream::kShapeDraws,
-                 first ? 0 : configuration));
+                 first ? draw : configuration));
 }
 
 Result<std::optional<Case>> Verification::MakeCaseOf(const TracedShape& traced, TensorMap values,
@@ -351,10 +403,8 @@ Result<std::optional<Case>> Verification::MakeCaseOf(const TracedShape& traced, 
     if (!sample.ok()) return std::optional<Case>();  // the task's own checks refuse these values
     KS_TRY(made.tensors, ReadCase(*sample));
   }
-  std::vector<std::string> names = traced.task.results;
-  names.insert(names.end(), traced.task.mutated.begin(), traced.task.mutated.end());
   KS_TRY(const std::vector<ExpectedOutput> expected,
-         ExpectedOutputs(traced.graph, made.tensors, names));
+         ExpectedOutputs(traced.graph, made.tensors, traced.task.AllResults()));
   for (const ExpectedOutput& each : expected) {
     if (!each.Finite()) return std::optional<Case>();
   }

@@ -10,6 +10,7 @@
 #include "candidate/candidate.h"
 #include "graph/graph.h"
 #include "verify/inputs.h"
+#include "verify/kernel_coverage.h"
 #include "verify/oracle.h"
 #include "verify/verify.h"
 
@@ -116,8 +117,16 @@ class Verification {
   std::vector<TaskConfiguration> configurations;  // quick ones first; stage plan fills it
   // The configurations prepared so far, by number; empty slots are not prepared yet.
   std::vector<std::unique_ptr<TracedShape>> shapes;
-  // Configurations with other scalars than the task lists; stage drawn fills it.
-  std::vector<std::unique_ptr<TracedShape>> other_scalars;
+  // Sizes and scalars that are not in the list, as far as they decide; stage drawn fills it.
+  std::vector<std::unique_ptr<TracedShape>> drawn;
+  std::vector<const TracedShape*> other_scalars;  // those that differ in scalars alone
+  std::vector<const TracedShape*> checked;        // shapes that ran under the checkers
+  // What runs at each shape that candidates are timed at; stage timing fills it.
+  struct Timed {
+    TaskRequest request;
+    KernelCoverage coverage;
+  };
+  std::vector<Timed> timed;
 
   const CompiledCandidate& compiled() const { return candidate.compiled(); }
   bool Ended() const { return verdict.kind != VerdictKind::kVerified; }
@@ -133,9 +142,9 @@ class Verification {
   // A draw of the task by PyTorch, or of a recipe. Nothing: PyTorch has no finite answer there.
   Result<std::optional<Case>> MakeCase(const TracedShape& traced, const std::string& inputs,
                                        uint64_t seed);
-  // The draw by which numbers are judged at a configuration that is prepared: PyTorch was asked
-  // already.
-  Result<std::optional<Case>> DrawnCase(size_t configuration);
+  // A draw by which numbers are judged at a configuration that is prepared; the first one has
+  // several.
+  Result<std::optional<Case>> DrawnCase(size_t configuration, uint64_t draw = 0);
   // With these values for the placeholders.
   Result<std::optional<Case>> MakeCaseOf(const TracedShape& traced, TensorMap values,
                                          const std::string& inputs, uint64_t seed);
@@ -153,8 +162,13 @@ class Verification {
   // Whichever of the two MakeCase needs for these inputs.
   uint64_t CaseSecret(const TracedShape& traced, const std::string& inputs, SeedStream stream,
                       uint64_t index = 0) const;
+  // What the kernels may compare their values with: the immediate operands of the device code.
+  const std::vector<double>& KernelNumbers();
   double AllowedEpsilon() const;  // what --precision allows; 0: the dtype's own
   std::vector<InputTensor> Inputs(const TracedShape& traced) const;
+
+ private:
+  std::optional<std::vector<double>> kernel_numbers_;
 };
 
 // The mangled names of all kernels that it launches.

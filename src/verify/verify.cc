@@ -35,6 +35,7 @@ constexpr Stage kStages[] = {
     {"layouts", LayoutsStage},
     {"determinism", DeterminismStage},
     {"timing", TimingStage},
+    {"coverage", CoverageStage},
 };
 // clang-format on
 

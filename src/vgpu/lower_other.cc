@@ -78,6 +78,11 @@ Status FunctionLowerer::LowerOther() {
 
 // Bulk copies and wgmma are done when they are issued, so that there is nothing to wait for; there
 // is no cache to prefetch to, and registers are not scarce.
-Status FunctionLowerer::LowerNothing() { return Append(Make(Op::kNop, Type::kNone)); }
+Status FunctionLowerer::LowerNothing() {
+  if (in_->opcode() == Opcode::kGriddepcontrol && in_->Has(ptx::Modifier::kWait)) {
+    return Append(Make(Op::kFence, Type::kNone));
+  }
+  return Append(Make(Op::kNop, Type::kNone));
+}
 
 }  // namespace kernelsmith::vgpu

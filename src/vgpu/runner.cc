@@ -21,6 +21,8 @@ constexpr int kRoundsPerTurn = 256;
 // In schedules that interleave: blocks that take turns although none waits for another. As many as
 // show what comes of it; every one costs its memory.
 constexpr size_t kInterleavedBlocks = 8;
+// Turns of every block in which all only spin: a loop that gives up after some tries has done so.
+constexpr uint64_t kSpinningTurns = 20;
 
 }  // namespace
 
@@ -59,8 +61,8 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
   // Clusters begin as a whole.
   const uint64_t blocks = launch_.request.grid.Count();
   const uint64_t blocks_each = launch_.request.cluster.Count();
-  const uint64_t limit = std::max<uint64_t>(
-      launch_.request.cooperative ? blocks : launch_.options->resident_blocks, 1);
+  const uint64_t limit =
+      std::max<uint64_t>(launch_.request.cooperative ? blocks : ResidentBlocks(), blocks_each);
   uint64_t stalled = 0;  // turns in a row without progress
   const auto begun = Clock::now();
   auto last_progress = begun;
@@ -129,11 +131,28 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
       stalled = 0;
     } else if (stalled == 0) {
       last_progress = Clock::now();
+    } else if (stalled >= kSpinningTurns * resident_.size() && resident_.size() >= limit &&
+               limit < blocks && launch_.request.alone) {
+      // Nobody else could change what they wait for.
+      FailFirst(*resident_.front(), FaultKind::kDeadlock,
+                fmt::format("deadlock: all {} blocks that the GPU holds at a time wait, and the "
+                            "other {} can't begin before one of them has ended",
+                            resident_.size(), blocks - limit));
+      failed_block_ = resident_.front()->number;
+      return;
     } else if (stalled >= resident_.size() && !WaitForOthers(last_progress)) {
       failed_block_ = resident_.front()->number;
       return;
     }
   }
+}
+
+uint64_t Runner::ResidentBlocks() const {
+  const VirtualGpu::Options& options = *launch_.options;
+  const int each = MaxResidentBlocksPerSm(
+      *options.model, {.threads = static_cast<int>(launch_.request.block.Count()),
+                       .shared_bytes = int64_t{launch_.shared_bytes}});
+  return uint64_t{options.multiprocessors} * static_cast<uint64_t>(std::max(each, 1));
 }
 
 uint64_t Runner::BlockOfTurn(uint64_t turn) const {
@@ -431,13 +450,14 @@ void Runner::Deadlock(Block& block) {
 }
 
 // A fault of the first warp that has not ended.
-void Runner::FailFirst(Block& block, const std::string& what, std::string_view details) {
+void Runner::FailFirst(Block& block, FaultKind kind, const std::string& what,
+                       std::string_view details) {
   for (Warp& w : block.warps) {
     if (w.live == 0) continue;
     const int lane = std::countr_zero(w.live);
     w.frame = w.lane_frame[lane];
     w.pc = w.lane_pc[lane];
-    w.Fail(FaultKind::kNoProgress, lane, 0, what, details);
+    w.Fail(kind, lane, 0, what, details);
     return;
   }
 }
@@ -445,8 +465,9 @@ void Runner::FailFirst(Block& block, const std::string& what, std::string_view d
 bool Runner::TimeIsUp(Clock::time_point begun) {
   const auto limit = launch_.options->time_limit;
   if (limit.count() == 0 || Clock::now() - begun < limit) return false;
-  FailFirst(*resident_.front(), fmt::format("the kernel did not end within {} s",
-                                            static_cast<double>(limit.count()) / 1000));
+  FailFirst(
+      *resident_.front(), FaultKind::kNoProgress,
+      fmt::format("the kernel did not end within {} s", static_cast<double>(limit.count()) / 1000));
   return true;
 }
 
@@ -455,7 +476,7 @@ bool Runner::WaitForOthers(Clock::time_point last_progress) {
   const auto watchdog = launch_.options->watchdog;
   if (watchdog.count() > 0 && Clock::now() - last_progress > watchdog) {
     Block& block = *resident_.front();
-    FailFirst(block,
+    FailFirst(block, FaultKind::kNoProgress,
               fmt::format("no progress for {} ms: all {} resident blocks of {} only spin",
                           watchdog.count(), resident_.size(), launch_.request.grid.Count()),
               "; " + DescribeWaiting(block));

@@ -94,7 +94,10 @@ class Runner {
   bool WaitForOthers(Clock::time_point last_progress);
   // By VirtualGpu::Options::time_limit; the launch has its fault then.
   bool TimeIsUp(Clock::time_point begun);
-  void FailFirst(Block& block, const std::string& what, std::string_view details = "");
+  void FailFirst(Block& block, FaultKind kind, const std::string& what,
+                 std::string_view details = "");
+  // How many blocks of the launch the GPU holds at a time.
+  uint64_t ResidentBlocks() const;
 
   // ---- compiled code
   static bool Handle(jit::BlockContext* block, jit::WarpContext* context,

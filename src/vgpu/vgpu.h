@@ -75,7 +75,9 @@ class VirtualGpu {
   struct Options {
     DeviceMemory::Options memory;
     uint32_t multiprocessors = static_cast<uint32_t>(DefaultGpuModel().sm_count);
-    uint32_t resident_blocks = 8 * multiprocessors;  // blocks that may wait for one another
+    // What a multiprocessor holds at a time: blocks beyond that begin when others have ended, so
+    // that nobody can wait for them.
+    const GpuModel* model = &DefaultGpuModel();
     // %total_smem limits are the caller's business.
     uint32_t max_shared_bytes = static_cast<uint32_t>(DefaultGpuModel().shared_per_block_optin);
     uint64_t heap_bytes = 8 << 20;    // cudaLimitMallocHeapSize

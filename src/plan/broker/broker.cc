@@ -137,6 +137,8 @@ Broker::Next Broker::Handle(uint32_t kind, std::string_view payload, std::string
       return With(payload, &Broker::OnRecord);
     case Kind::kWait:
       return With(payload, &Broker::OnWait);
+    case Kind::kWaited:
+      return With(payload, &Broker::OnWaited);
     case Kind::kReturned:
       return With(payload, &Broker::OnReturned);
     case Kind::kThrew:
@@ -307,6 +309,7 @@ Broker::Next Broker::OnLaunch(const protocol::LaunchMessage& message) {
                                                     .block = ToDim3(message.block),
                                                     .dynamic_shared = message.dynamic_shared,
                                                     .cooperative = message.cooperative,
+                                                    .programmatic = message.programmatic,
                                                     .cluster = ToDim3(message.cluster)},
                                                    arguments.data(), &work);
   if (error == cudaErrorNotSupported || error == cudaErrorInvalidPtx) {
@@ -449,13 +452,21 @@ Broker::Next Broker::OnLibrary(const protocol::LibraryMessage& message) {
 
 Broker::Next Broker::OnRecord(const protocol::EventMessage& message) {
   if (!events_.insert(message.event).second) return Forged("an event is recorded twice");
-  recorder_.Event(message, true);
+  recorder_.Event(message, "record");
   return Next::kGoOn;
 }
 
 Broker::Next Broker::OnWait(const protocol::EventMessage& message) {
   if (!events_.contains(message.event)) return Forged("it waits for an event that there is not");
-  recorder_.Event(message, false);
+  recorder_.Event(message, "wait");
+  return Next::kGoOn;
+}
+
+Broker::Next Broker::OnWaited(const protocol::EventMessage& message) {
+  if (message.event != protocol::EventMessage::kEverything && !events_.contains(message.event)) {
+    return Forged("the host has waited for an event that there is not");
+  }
+  recorder_.Event(message, "synchronise");
   return Next::kGoOn;
 }
 
@@ -475,6 +486,9 @@ Broker::Next Broker::OnThrew(const protocol::ThrewMessage& message) {
       break;
     case Why::kNoFunction:
       kind = FindingKind::kNoFunction;
+      break;
+    case Why::kHostRace:
+      kind = FindingKind::kRace;
       break;
   }
   return Problem(kind, message.text, message.site, message.ran_out_of_memory);

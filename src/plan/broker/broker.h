@@ -61,6 +61,7 @@ class Broker {
   Next OnLibrary(const protocol::LibraryMessage& message);
   Next OnRecord(const protocol::EventMessage& message);
   Next OnWait(const protocol::EventMessage& message);
+  Next OnWaited(const protocol::EventMessage& message);
   Next OnReturned(const protocol::ReturnedMessage& message);
   Next OnThrew(const protocol::ThrewMessage& message);
 

@@ -65,6 +65,7 @@ class HostileChild {
         return protocol::Encode(kind, Library());
       case Kind::kRecord:
       case Kind::kWait:
+      case Kind::kWaited:
         return protocol::Encode(
             kind, protocol::EventMessage{Place(), data_.ConsumeIntegralInRange<uint32_t>(0, 3)});
       case Kind::kReturned:
@@ -105,6 +106,7 @@ class HostileChild {
     launch.cluster = {data_.ConsumeIntegralInRange<uint32_t>(0, 2), 1, 1};
     launch.dynamic_shared = Size();
     launch.cooperative = data_.ConsumeBool();
+    launch.programmatic = data_.ConsumeBool();
     const uint64_t to = Address();
     launch.parameters.resize(data_.ConsumeBool() ? 12 : 7);
     std::memcpy(launch.parameters.data(), &to, std::min<size_t>(8, launch.parameters.size()));

@@ -85,6 +85,7 @@ void TraceRecorder::Record(json step, const protocol::Place& place,
         streams_.emplace(place.stream, static_cast<uint32_t>(streams_.size() + 1)).first->second;
   }
   step["st"] = stream;
+  step["apart"] = place.apart;
   if (call_) call_->comparable += Comparable(step, bytes);
   step["at"] = place.site;
   Emit(step);
@@ -174,6 +175,7 @@ void TraceRecorder::Launch(const protocol::Place& place, cudart::KernelWork work
           {"c", Three(work.cluster)},
           {"m", work.dynamic_shared},
           {"coop", work.cooperative},
+          {"pdl", work.programmatic},
           {"p", Hex(work.parameters.data(), work.parameters.size())}},
          place, work.parameters);
   pending_.emplace_back([work = std::move(work)] { Runtime::Get().Execute(cudart::Work(work)); });
@@ -271,8 +273,8 @@ void TraceRecorder::Library(const protocol::LibraryMessage& message, std::functi
   pending_.push_back(std::move(run));
 }
 
-void TraceRecorder::Event(const protocol::EventMessage& message, bool record) {
-  Record({{"s", "event"}, {"k", record ? "record" : "wait"}, {"e", message.event}}, message.place);
+void TraceRecorder::Event(const protocol::EventMessage& message, const char* what) {
+  Record({{"s", "event"}, {"k", what}, {"e", message.event}}, message.place);
 }
 
 void TraceRecorder::Free(uint64_t address) {

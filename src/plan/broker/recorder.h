@@ -41,7 +41,8 @@ class TraceRecorder {
   const std::byte* Read(const protocol::ReadMessage& message);
   // An operator of a library. `run` computes it if the host needs the result.
   void Library(const protocol::LibraryMessage& message, std::function<void()> run);
-  void Event(const protocol::EventMessage& message, bool record);
+  // `what`: record, wait or synchronise.
+  void Event(const protocol::EventMessage& message, const char* what);
   void Free(uint64_t address);
   void Result(const std::vector<protocol::Tensor>& tensors);
 

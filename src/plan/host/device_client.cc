@@ -117,11 +117,21 @@ uint64_t DeviceClient::Site(int skip) const {
 }
 
 protocol::Place DeviceClient::PlaceOf(uint64_t stream, int skip) const {
-  const uint64_t null_stream = Runtime::Get().FindStream(nullptr)->id;
-  return {.site = Site(skip), .stream = stream == null_stream ? 0 : stream};
+  Runtime& runtime = Runtime::Get();
+  if (stream == runtime.FindStream(nullptr)->id) return {.site = Site(skip)};
+  return {.site = Site(skip), .stream = stream, .apart = runtime.IsApart(stream)};
 }
 
-protocol::Place DeviceClient::DefaultPlace() const { return {.site = Site()}; }
+protocol::Place DeviceClient::DefaultPlace() const {
+  return current_stream_ ? PlaceOf(*current_stream_) : protocol::Place{.site = Site()};
+}
+
+void DeviceClient::SetCurrentStream(cudaStream_t stream) {
+  const std::shared_ptr<cudart::Stream> found = Runtime::Get().FindStream(stream);
+  current_stream_ =
+      stream == nullptr || found == nullptr ? std::nullopt : std::optional<uint64_t>(found->id);
+  several_streams_ |= current_stream_.has_value();
+}
 
 bool DeviceClient::IsDeviceMemory(const void* pointer) const {
   const std::optional<vgpu::Allocation> allocation =
@@ -148,9 +158,72 @@ void DeviceClient::UploadHostMemory(const protocol::Place& place) {
   }
 }
 
-void DeviceClient::OnSynchronise() {
+void DeviceClient::OnSynchronise(const Awaited& awaited) {
+  CheckDeviceReads();
+  const uint64_t null_stream = Runtime::Get().FindStream(nullptr)->id;
+  // The default stream waits for those that are not apart.
+  std::erase_if(device_reads_, [&](const DeviceRead& read) {
+    return !awaited.stream || *awaited.stream == read.stream ||
+           (*awaited.stream == null_stream && !PlaceOf(read.stream).apart);
+  });
   answers_until_done_ = 0;
   ExchangeHostMemory();
+  if (!several_streams_) return;
+  uint32_t event = protocol::EventMessage::kEverything;
+  if (awaited.stream) {
+    event = next_event_++;
+    Channel::Get().Send(Kind::kRecord, protocol::EventMessage{PlaceOf(*awaited.stream), event});
+  } else if (awaited.record != nullptr) {
+    const auto found = events_.find(awaited.record);
+    if (found == events_.end()) return;
+    event = found->second;
+  }
+  Channel::Get().Send(Kind::kWaited, protocol::EventMessage{DefaultPlace(), event});
+}
+
+void DeviceClient::OnQuery() {
+  CheckDeviceReads();
+  ExchangeHostMemory();
+}
+
+void DeviceClient::NoteDeviceReads(uint64_t address, uint64_t bytes, uint64_t stream) {
+  // More than any candidate has in flight; whoever has, is looked at in part.
+  constexpr size_t kMostReads = 256;
+  constexpr uint64_t kMostBytes = 16 << 20;
+  const std::optional<vgpu::Allocation> allocation = Runtime::Get().memory().Find(address);
+  if (!allocation || !HostSees(allocation->kind) || device_reads_.size() >= kMostReads) return;
+  bytes = std::min({bytes, allocation->end() - address, kMostBytes});
+  const auto* now =
+      static_cast<const std::byte*>(Runtime::Get().memory().HostAlias(address, bytes));
+  if (now == nullptr) return;
+  device_reads_.push_back({address, {now, now + bytes}, stream});
+}
+
+void DeviceClient::NoteDeviceReads(const cudart::KernelWork& kernel, uint64_t stream) {
+  for (size_t at = 0; at + sizeof(uint64_t) <= kernel.parameters.size(); at += sizeof(uint64_t)) {
+    uint64_t address = 0;
+    std::memcpy(&address, kernel.parameters.data() + at, sizeof address);
+    if (Runtime::Get().memory().InReservedRange(address)) {
+      NoteDeviceReads(address, UINT64_MAX, stream);
+    }
+  }
+}
+
+void DeviceClient::CheckDeviceReads() {
+  vgpu::DeviceMemory& memory = Runtime::Get().memory();
+  for (const DeviceRead& read : device_reads_) {
+    const void* now = memory.HostAlias(read.address, read.contents.size());
+    if (now == nullptr || std::memcmp(now, read.contents.data(), read.contents.size()) == 0) {
+      continue;
+    }
+    Channel::Get().Send(
+        Kind::kThrew,
+        protocol::ThrewMessage{.why = protocol::ThrewMessage::Why::kHostRace,
+                               .text = "race between the host, which writes to memory of its own, "
+                                       "and the device, which reads it: nothing waits for the "
+                                       "kernel or copy that was begun before",
+                               .site = Site()});
+  }
 }
 
 void DeviceClient::ExchangeHostMemory() {
@@ -174,6 +247,11 @@ void DeviceClient::ExchangeHostMemory() {
     contents.assign(from, from + contents.size());
     void* to = runtime.memory().HostAlias(address, contents.size());
     if (to != nullptr) std::memcpy(to, contents.data(), contents.size());
+  }
+  // What the device wrote itself is no race with it.
+  for (DeviceRead& read : device_reads_) {
+    const void* now = runtime.memory().HostAlias(read.address, read.contents.size());
+    if (now != nullptr) std::memcpy(read.contents.data(), now, read.contents.size());
   }
   if (data.error != 0) runtime.Fail(static_cast<cudaError_t>(data.error), "a kernel failed");
 }
@@ -200,6 +278,8 @@ void DeviceClient::OnAttribute(const cudart::Kernel& kernel) {
 cudaError_t DeviceClient::OnWork(const cudart::Work& work, uint64_t stream) {
   constexpr int kAnswers = 3;
   answers_until_done_ = busy_ ? kAnswers : 0;
+  CheckDeviceReads();
+  several_streams_ |= stream != Runtime::Get().FindStream(nullptr)->id;
   Channel& channel = Channel::Get();
   if (const auto* kernel = std::get_if<cudart::KernelWork>(&work)) {
     const protocol::Place place = PlaceOf(stream, kLaunchFrames);
@@ -211,7 +291,9 @@ cudaError_t DeviceClient::OnWork(const cudart::Work& work, uint64_t stream) {
                                                         .cluster = kernel->cluster,
                                                         .dynamic_shared = kernel->dynamic_shared,
                                                         .cooperative = kernel->cooperative,
+                                                        .programmatic = kernel->programmatic,
                                                         .parameters = kernel->parameters});
+    NoteDeviceReads(*kernel, stream);
   } else if (const auto* copy = std::get_if<cudart::CopyWork>(&work)) {
     return SendCopy(*copy, stream);
   } else if (const auto* fill = std::get_if<cudart::FillWork>(&work)) {
@@ -240,7 +322,8 @@ cudaError_t DeviceClient::OnWork(const cudart::Work& work, uint64_t stream) {
       channel.Send(Kind::kWait, protocol::EventMessage{PlaceOf(stream), found->second});
     }
   } else if (std::holds_alternative<cudart::HostWork>(work)) {
-    OnSynchronise();
+    // It runs when the stream has come to it: the host itself has waited for nothing.
+    ExchangeHostMemory();
     Runtime::Get().Execute(work);
   }
   return cudaSuccess;
@@ -283,12 +366,14 @@ cudaError_t DeviceClient::SendCopy(const cudart::CopyWork& work, uint64_t stream
                 .place = place,
                 .to = AddressOf(work.dst) + row(y, z, work.dst_pitch, work.dst_slice),
                 .bytes = std::vector<std::byte>(from, from + work.width)});
+        NoteDeviceReads(AddressOf(work.src) + row(y, z, work.src_pitch, work.src_slice), work.width,
+                        stream);
       }
     }
     return cudaSuccess;
   }
   if (!from_device) {
-    OnSynchronise();
+    ExchangeHostMemory();
     runtime.Execute(cudart::Work(work));
     return runtime.RevealFault();
   }
@@ -308,7 +393,7 @@ cudaError_t DeviceClient::SendCopy(const cudart::CopyWork& work, uint64_t stream
       std::memcpy(to, data.bytes.data() + row(y, z, work.src_pitch, work.src_slice), work.width);
     }
   }
-  OnSynchronise();
+  ExchangeHostMemory();
   return cudaSuccess;
 }
 

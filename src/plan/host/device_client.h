@@ -30,8 +30,8 @@ class DeviceClient : public cudart::Recorder {
 
   cudaError_t OnWork(const cudart::Work& work, uint64_t stream) override;
   cudaError_t OnFree(uint64_t address) override;
-  void OnSynchronise() override;
-  void OnQuery() override { ExchangeHostMemory(); }
+  void OnSynchronise(const Awaited& awaited) override;
+  void OnQuery() override;
   void OnModule(const std::string& ptx) override;
   void OnAttribute(const cudart::Kernel& kernel) override;
   void OnBadFree(uint64_t address) override;
@@ -52,6 +52,11 @@ class DeviceClient : public cudart::Recorder {
   void Library(std::string op, std::string arguments, std::vector<protocol::Tensor> tensors,
                std::vector<protocol::Tensor> outputs);
 
+  // The stream to which operators of PyTorch go from now on.
+  void SetCurrentStream(cudaStream_t stream);
+  // The candidate's function comes back.
+  void OnReturn() { CheckDeviceReads(); }
+
   // Where in the candidate's library the call came from, `skip` frames further out.
   uint64_t Site(int skip = 0) const;
 
@@ -65,6 +70,11 @@ class DeviceClient : public cudart::Recorder {
   void ExchangeHostMemory();
   // Memory that the host writes without a call: what changed since we last looked is an upload.
   void UploadHostMemory(const protocol::Place& place);
+  // The device reads memory of the host, and may do so until the host has waited for the stream.
+  void NoteDeviceReads(uint64_t address, uint64_t bytes, uint64_t stream);
+  void NoteDeviceReads(const cudart::KernelWork& kernel, uint64_t stream);
+  // What it reads must still be there; a race ends the trace.
+  void CheckDeviceReads();
   bool IsDeviceMemory(const void* pointer) const;
 
   uint64_t identity_ = RandomSeed();
@@ -75,6 +85,14 @@ class DeviceClient : public cudart::Recorder {
   std::map<uint64_t, std::vector<std::byte>> host_memory_;  // last known contents, by address
   std::map<const void*, uint32_t> events_;  // numbers of records; addresses are used again
   uint32_t next_event_ = 0;
+  std::optional<uint64_t> current_stream_;  // none: the default stream
+  bool several_streams_ = false;            // work went to another stream than the default one
+  struct DeviceRead {
+    uint64_t address = 0;
+    std::vector<std::byte> contents;
+    uint64_t stream = 0;
+  };
+  std::vector<DeviceRead> device_reads_;  // that the host has not waited for
 };
 
 }  // namespace kernelsmith::host

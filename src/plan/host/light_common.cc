@@ -1,6 +1,7 @@
 // Element types, errors, streams and registration of the light torch headers.
 #include <cstdio>
 
+#include "plan/host/device_client.h"
 #include "plan/host/light_runtime.h"
 
 namespace c10 {
@@ -122,7 +123,10 @@ CUDAStream getStreamFromPool(bool, DeviceIndex) {
   return CUDAStream(stream);
 }
 CUDAStream getStreamFromPool(int, DeviceIndex) { return getStreamFromPool(false, -1); }
-void setCurrentCUDAStream(CUDAStream stream) { current_stream = stream; }
+void setCurrentCUDAStream(CUDAStream stream) {
+  current_stream = stream;
+  kernelsmith::host::DeviceClient::Get().SetCurrentStream(stream.stream());
+}
 
 }  // namespace cuda
 }  // namespace c10

@@ -166,7 +166,9 @@ int Run() {
     kept = light::Value();
     Guarded([&] {
       if (!function) function.emplace(request, arguments);
-      channel.Send(Kind::kReturned, function->Call(call.set, &kept));
+      const protocol::ReturnedMessage returned = function->Call(call.set, &kept);
+      DeviceClient::Get().OnReturn();
+      channel.Send(Kind::kReturned, returned);
     });
     std::fflush(nullptr);
   }

@@ -1,0 +1,17 @@
+// The value that counts as missing is an argument that the host code hands over.
+#include <torch/extension.h>
+
+__global__ void Axpy(const float* x, const float* y, float* out, int64_t n, float missing) {
+  const int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x;
+  if (i < n) out[i] = x[i] == missing ? y[i] : 2 * x[i] + y[i];
+}
+
+torch::Tensor forward(torch::Tensor x, torch::Tensor y) {
+  auto out = torch::empty_like(x);
+  const int64_t n = x.numel();
+  Axpy<<<(n + 255) / 256, 256>>>(x.data_ptr<float>(), y.data_ptr<float>(), out.data_ptr<float>(),
+                                 n, 0.75f);
+  return out;
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
