@@ -232,6 +232,41 @@ TEST(RaceBetweenKernels, StreamsEventsAndTheHostOrderThem) {
   EXPECT_THAT(found[0].message, ::testing::HasSubstr("no stream or event orders the two kernels"));
 }
 
+// The second kernel may begin before the first has ended; it writes the same words before or after
+// it has waited.
+std::vector<Finding> DependentKernels(const std::string& before, const std::string& after) {
+  vgpu::TestGpu gpu;
+  EXPECT_TRUE(gpu.Load(".visible .entry k(.param .u64 p) {\n.reg .b64 %rd0; .reg .b32 %r0;\n"
+                       "ld.param.u64 %rd0, [p]; mov.u32 %r0, %tid.x;\n"
+                       "mad.wide.u32 %rd0, %r0, 4, %rd0;\n" +
+                       before + "st.global.u32 [%rd0], %r0;\n" + after + "ret;\n}\n")
+                  .ok());
+  const std::vector<uint64_t> arguments{gpu.Buffer(std::vector<uint32_t>(64))};
+  FindingSink sink;
+  RaceChecker checker(sink, gpu.memory());
+  const std::array<uint64_t, 1> first{1};
+  for (uint64_t operation = 1; operation <= 2; ++operation) {
+    checker.OnSubmit(operation, {});
+    if (operation == 2) checker.OnMayBeginEarly(2, first);
+    const auto result = gpu.gpu().Launch({.module = &gpu.module(),
+                                          .entry = "k",
+                                          .grid = {1, 1, 1},
+                                          .block = {32, 1, 1},
+                                          .parameters = std::as_bytes(std::span(arguments)),
+                                          .observer = &checker,
+                                          .operation = operation});
+    EXPECT_TRUE(result.ok() && !result->fault);
+  }
+  return sink.Findings();
+}
+
+TEST(RaceBetweenKernels, DependentLaunchesMustWaitFirst) {
+  const std::string wait = "griddepcontrol.wait;\n";
+  EXPECT_TRUE(DependentKernels(wait, "").empty());
+  EXPECT_EQ(DependentKernels("", wait).size(), 1u);
+  EXPECT_EQ(DependentKernels("griddepcontrol.launch_dependents;\n", "").size(), 1u);
+}
+
 TEST(VectorClock, JoinsKeepTheLaterClock) {
   VectorClock a = VectorClock::Of(3, 1, 5, 9);
   a.Join(VectorClock::Of(70000, 2, 1, 4));

@@ -20,15 +20,17 @@ Plan Sample() {
   };
   const PlanTensor tensor{
       .dtype = DType::kFloat32, .shape = {4, 4}, .strides = {4, 1}, .at = {1, 64}};
-  plan.preparation.push_back({FillStep{.to = {1, 0}, .element_bytes = 4, .width = 16}, 0, 5});
+  plan.preparation.push_back(
+      {FillStep{.to = {1, 0}, .element_bytes = 4, .width = 16}, 0, false, 5});
   plan.steps.push_back({LaunchStep{.kernel = "k \"q\"\n",
                                    .grid = {2, 3, 4},
                                    .block = {32, 1, 1},
                                    .dynamic_shared = 100,
                                    .cooperative = true,
+                                   .programmatic = true,
                                    .parameters = std::vector<std::byte>(20, std::byte{7}),
                                    .pointers = {{0, {0, 0}}, {8, {1, 128}}}},
-                        2, 0x1234});
+                        2, true, 0x1234});
   plan.steps.push_back({CopyStep{
       .to = {1, 0}, .from = {0, 0}, .width = 8, .height = 2, .to_pitch = 16, .from_pitch = 32}});
   plan.steps.push_back(

@@ -122,14 +122,45 @@ TEST(Inputs, TheDomainOfTheDrawIsKept) {
   }
 }
 
+TEST(Inputs, NumbersOfTheKernelsAreAmongTheValues) {
+  const HostTensor base = Normals({64, 64});
+  const HostTensor near = Make("numbers", base);
+  const HostTensor far = Make("far_numbers", base);
+  int threes = 0;
+  int neighbours = 0;
+  int large = 0;
+  for (int64_t i = 0; i < base.count(); ++i) {
+    threes += near.at(i) == 3;
+    neighbours += near.at(i) != 3 && std::abs(near.at(i) - 3) < 1e-5;
+    large += std::abs(far.at(i)) > 1e29;
+    EXPECT_LT(std::abs(near.at(i)), 100) << "what is far has a recipe of its own";
+  }
+  EXPECT_GT(threes, 20);
+  EXPECT_GT(neighbours, 20);
+  EXPECT_GT(large, 100);
+  const TensorMap values{{"x", base}};
+  EXPECT_FALSE(Applies(*FindRecipe("numbers"), values, {{.name = "x"}}, {1e30}));
+  EXPECT_TRUE(Applies(*FindRecipe("far_numbers"), values, {{.name = "x"}}, {1e30}));
+}
+
+TEST(Inputs, ExactValuesAreHalvesOfBothSigns) {
+  const HostTensor made = Make("exact", Normals({64, 64}));
+  bool negative_zero = false;
+  for (int64_t i = 0; i < made.count(); ++i) {
+    EXPECT_EQ(made.at(i) * 2, std::round(made.at(i) * 2));
+    negative_zero |= made.at(i) == 0 && std::signbit(made.at(i));
+  }
+  EXPECT_TRUE(negative_zero);
+}
+
 TEST(Inputs, BothSignsWhereTheDrawHasOne) {
   HostTensor uniform = MakeHostTensor(DType::kFloat32, {64});
   Rng rng(2);
   for (int64_t i = 0; i < 64; ++i) uniform.set(i, rng.Uniform());
   const Recipe& recipe = *FindRecipe("signed");
-  EXPECT_TRUE(Applies(recipe, {{"x", uniform}}, {{.name = "x"}}));
-  EXPECT_FALSE(Applies(recipe, {{"x", Normals({64})}}, {{.name = "x"}}));
-  EXPECT_TRUE(Applies(*FindRecipe("rows"), {{"x", Normals({64})}}, {{.name = "x"}}));
+  EXPECT_TRUE(Applies(recipe, {{"x", uniform}}, {{.name = "x"}}, {}));
+  EXPECT_FALSE(Applies(recipe, {{"x", Normals({64})}}, {{.name = "x"}}, {}));
+  EXPECT_TRUE(Applies(*FindRecipe("rows"), {{"x", Normals({64})}}, {{.name = "x"}}, {}));
   const HostTensor made = Make("signed", uniform);
   int negative = 0;
   double largest = 0;

@@ -37,6 +37,17 @@ TEST(NearTies, AreElementsWhoseDecisionRoundingCouldTurn) {
   EXPECT_EQ(NearTies(MaskedGradient(), "output.1", values), std::nullopt);
 }
 
+TEST(NothingIsRounded, IfFloatAndDoubleAgreeEverywhere) {
+  const auto values = [](double x) {
+    return TensorMap{{"x", MakeHostTensor(DType::kFloat32, {3}, {1, 0.5, x})},
+                     {"y", MakeHostTensor(DType::kFloat32, {3}, {0.5, 1, 1})},
+                     {"g", MakeHostTensor(DType::kFloat32, {3}, {7, 8, 9})},
+                     {"zero", MakeHostTensor(DType::kFloat32, {3}, {0, 0, 0})}};
+  };
+  EXPECT_TRUE(NothingIsRounded(MaskedGradient(), values(1)));
+  EXPECT_FALSE(NothingIsRounded(MaskedGradient(), values(0x1.000002p-10)));
+}
+
 // x / y as an integer.
 Result<CaseTensors> Quotient(double x, double y) {
   GraphBuilder b;

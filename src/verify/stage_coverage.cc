@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMostShapes = 6;
 constexpr uint64_t kMostWork = 8;
 // Sizes at which the ways of a shape for timing are looked for.
-constexpr int64_t kSmallerWork[] = {1'000'000, 8'000'000, 32'000'000};
+constexpr int64_t kSmallerWork[] = {500'000, 4'000'000};
 // Ways that are named.
 constexpr size_t kMostWords = 3;
 

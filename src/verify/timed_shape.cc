@@ -30,7 +30,7 @@ constexpr uint64_t kMostBytes = uint64_t{768} << 20;
 constexpr uint64_t kWholeWork = 2'000'000'000;
 // Elements of each result that are compared: so many whatever they cost the oracle, and more as
 // long as that takes less than a second.
-constexpr size_t kFewElements = 64;
+constexpr size_t kFewElements = 16;
 constexpr size_t kMostElements = size_t{1} << 18;
 constexpr uint64_t kOracleSteps = 100'000'000;
 constexpr uint64_t kCheapSteps = 10'000'000;

@@ -485,5 +485,35 @@ TEST(Control, UnsupportedInstructionIsNamedOnlyForTheKernelThatHasIt) {
   EXPECT_NE(result.error().message().find("multimem.red"), std::string::npos);
 }
 
+// Every block waits until as many as %nctaid.x have come: nobody ends before all have begun.
+TEST(Control, BlocksBeyondWhatTheGpuHoldsAtATimeNeverBegin) {
+  TestGpu gpu;
+  ASSERT_TRUE(gpu.Load(Kernel("", R"(
+    atom.global.add.u32 %r2, [%rd1+4096], 1;
+    mov.u32 %r3, %nctaid.x;
+  SPIN:
+    ld.volatile.global.u32 %r4, [%rd1+4096];
+    setp.lt.u32 %p1, %r4, %r3;
+    @%p1 bra SPIN;
+    mov.u32 %r9, %r4;)"))
+                  .ok());
+  const uint32_t held =
+      gpu.gpu().options().multiprocessors *
+      static_cast<uint32_t>(MaxResidentBlocksPerSm(DefaultGpuModel(), {.threads = 1}));
+  for (const uint32_t blocks : {held, held + 1}) {
+    const uint64_t out = gpu.Buffer(std::vector<uint32_t>(2048));
+    const std::vector<uint64_t> arguments{out};
+    const auto result = gpu.gpu().Launch({.module = &gpu.module(),
+                                          .entry = "k",
+                                          .grid = {blocks, 1, 1},
+                                          .block = {1, 1, 1},
+                                          .parameters = std::as_bytes(std::span(arguments)),
+                                          .alone = true});
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->fault.has_value(), blocks > held);
+    if (result->fault) EXPECT_EQ(result->fault->kind, FaultKind::kDeadlock);
+  }
+}
+
 }  // namespace
 }  // namespace kernelsmith::vgpu

@@ -20,7 +20,7 @@ __global__ void Softmax(const float* x, float* out, int columns) {
     float next = x[lane];
     for (int c = lane; c < columns; c += 32) {
       const float value = next;
-      next = x[c + 32];
+      asm volatile("ld.global.f32 %0, [%1];" : "=f"(next) : "l"(x + c + 32));
       largest = fmaxf(largest, value);
     }
   } else {
