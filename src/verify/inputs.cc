@@ -202,14 +202,15 @@ void PutNumbers(HostTensor& tensor, const std::vector<double>& numbers, bool nea
     if (IsNear(number, domain) == near) chosen.push_back(number);
   }
   if (chosen.empty()) return;
-  const double step = tensor.dtype == DType::kBfloat16  ? 0x1p-7
-                      : tensor.dtype == DType::kFloat16 ? 0x1p-10
-                                                        : 0x1p-22;
+  // Next to it in its own precision, and in those that a kernel may compare in.
+  std::vector<double> steps = {0x1p-7, 0x1p-10, 0x1p-13, 0x1p-22};
+  if (tensor.dtype == DType::kBfloat16) steps.resize(1);
+  if (tensor.dtype == DType::kFloat16) steps.resize(2);
   for (int64_t i = 0; i < tensor.count(); ++i) {
     if (rng.Below(3) != 0) continue;
     const double number = chosen[rng.Below(chosen.size())];
     const double beside = static_cast<double>(static_cast<int64_t>(rng.Below(5)) / 2 - 1);
-    Put(tensor, i, number * (1 + beside * step), domain);
+    Put(tensor, i, number * (1 + beside * steps[rng.Below(steps.size())]), domain);
   }
 }
 

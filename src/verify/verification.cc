@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <variant>
 
 #include "candidate/call.h"
@@ -351,13 +352,34 @@ const std::vector<double>& Verification::KernelNumbers() {
     if (std::isnormal(number)) numbers.insert({number, -number});
   };
   for (const double number : constants.floats) add(number);
+  // Numbers that the host hands over are compared with values as well.
+  const auto add_small = [&](float number) {
+    if (std::abs(number) > 1e-6f && std::abs(number) < 1e6f) add(number);
+  };
+  for (const PlanStep& step : shapes[0]->plan().steps) {
+    const auto* launch = std::get_if<LaunchStep>(&step.action);
+    if (launch == nullptr) continue;
+    for (size_t at = 0; at + 4 <= launch->parameters.size(); at += 4) {
+      float number = 0;
+      std::memcpy(&number, launch->parameters.data() + at, sizeof number);
+      add_small(number);
+    }
+  }
   // Values are compared as bits, and as what they become when they are converted.
   for (const int64_t integer : constants.integers) {
     constexpr int64_t kSmallestBits = int64_t{1} << 23;
-    if (integer > kSmallestBits && integer <= UINT32_MAX) {
+    // Subtracted ones stand there with the other sign.
+    if (std::abs(integer) > kSmallestBits && std::abs(integer) <= UINT32_MAX) {
       add(std::bit_cast<float>(static_cast<uint32_t>(integer)));
+      add(std::bit_cast<float>(static_cast<uint32_t>(-integer)));
     } else if (std::abs(integer) <= 1024) {
       add(static_cast<double>(integer));
+    }
+    // The first bits of a float, or all of them of a half.
+    for (const int shift : {8, 16}) {
+      if (integer > 0 && integer <= UINT32_MAX >> shift) {
+        add_small(std::bit_cast<float>(static_cast<uint32_t>(integer) << shift));
+      }
     }
   }
   kernel_numbers_.emplace(numbers.begin(), numbers.end());
