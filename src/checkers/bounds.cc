@@ -56,7 +56,9 @@ std::string Bytes(uint64_t n) { return n == 1 ? "1 byte" : fmt::format("{} bytes
 
 class BoundsChecker final : public Checker {
  public:
-  BoundsChecker(FindingSink& sink, vgpu::VirtualGpu& gpu) : Checker(sink), gpu_(gpu) {}
+  // `faults`: a bad access ends the kernel, and whoever runs it tells; else it is a finding.
+  BoundsChecker(FindingSink& sink, vgpu::VirtualGpu& gpu, bool faults)
+      : Checker(sink), gpu_(gpu), faults_(faults) {}
 
   uint32_t interests() const override {
     return vgpu::interest::kBadAccesses | vgpu::interest::kAccesses;
@@ -106,6 +108,7 @@ class BoundsChecker final : public Checker {
 
   bool OnBadAccess(WarpView& warp, const vgpu::MemoryAccess& access, uint32_t bad,
                    BadAccess why) override {
+    if (faults_) return false;
     for (uint32_t rest = bad; rest != 0; rest &= rest - 1) {
       Report(warp, access, std::countr_zero(rest), why);
     }
@@ -424,6 +427,7 @@ class BoundsChecker final : public Checker {
   }
 
   vgpu::VirtualGpu& gpu_;
+  const bool faults_;
   std::map<uint64_t, vgpu::LaunchInfo> launches_;
   std::map<uint64_t, std::unique_ptr<SharedArrays>> arrays_;  // by launch; those that are useful
   std::map<uint64_t, std::unique_ptr<ReadOnlyLoads>> read_only_;  // the same
@@ -437,23 +441,14 @@ class BoundsChecker final : public Checker {
   std::map<std::tuple<const vgpu::Instruction*, FindingKind, Space, uint64_t>, size_t> known_;
 };
 
-class ExactLimits final : public Checker {
- public:
-  using Checker::Checker;
-  uint32_t interests() const override { return vgpu::interest::kBadAccesses; }
-  std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
-    return vgpu::ScreenChecks{.bad_accesses = true};
-  }
-};
-
 }  // namespace
 
 std::unique_ptr<Checker> MakeBoundsChecker(FindingSink& sink, vgpu::VirtualGpu& gpu) {
-  return std::make_unique<BoundsChecker>(sink, gpu);
+  return std::make_unique<BoundsChecker>(sink, gpu, /*faults=*/false);
 }
 
-std::unique_ptr<Checker> MakeExactLimits(FindingSink& sink, vgpu::VirtualGpu&) {
-  return std::make_unique<ExactLimits>(sink);
+std::unique_ptr<Checker> MakeBoundsCheckerForVerdicts(FindingSink& sink, vgpu::VirtualGpu& gpu) {
+  return std::make_unique<BoundsChecker>(sink, gpu, /*faults=*/true);
 }
 
 }  // namespace kernelsmith::checkers

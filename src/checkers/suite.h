@@ -27,9 +27,8 @@ MakeChecker MakeInitCheckerOfTensors;  // init.cc
 MakeChecker MakeOrderChecker;          // determinism.cc
 MakeChecker MakeRaceChecker;
 MakeChecker MakeSyncChecker;
-// Asks for exact limits and hears of nothing (bounds.cc): an array of 63 floats in shared memory
-// ends there, not at the next multiple of 16 bytes. What is beyond is a fault like any other.
-MakeChecker MakeExactLimits;
+// The same (bounds.cc) with bad accesses as the faults that they are.
+MakeChecker MakeBoundsCheckerForVerdicts;
 
 struct Check {
   const char* name;  // what --check takes: "memory"
@@ -53,7 +52,7 @@ inline constexpr Check kChecks[] = {
      .make = MakeBoundsChecker,
      .host = &HostChecks::memory,
      // The verifier tells of bad accesses by the fault that they are.
-     .make_for_verdict = MakeExactLimits,
+     .make_for_verdict = MakeBoundsCheckerForVerdicts,
      .name_in_verdict = "bounds"},
     {.name = "race",
      .what = "races in shared and global memory, between threads, blocks and streams",

@@ -39,9 +39,9 @@ std::string Text(uint64_t base, uint64_t number = 5, const std::string& kernel =
          "\n" +
          before_launch + R"({"s":"launch","k":")" + kernel +
          R"(","g":[1,1,1],"b":[32,1,1],"c":[1,1,1],"m":0,)"
-         R"("coop":false,"p":")" +
+         R"("coop":false,"pdl":false,"p":")" +
          HexWord(base + 16) + HexWord(base + 0x10040) + HexWord(number) +
-         R"(","st":0,"at":99})"
+         R"(","st":0,"apart":false,"at":99})"
          "\n"
          R"({"s":"result","tensors":[{"d":"float32","n":[16],"t":[1],"at":[1,0]}]})"
          "\n"
@@ -98,7 +98,7 @@ TEST(Merge, PointersAreWhatDiffers) {
 }
 
 TEST(Merge, NumbersThatDifferAreComputedFromData) {
-  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"at":98})"
+  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"apart":false,"at":98})"
                            "\n";
   const Merged merged =
       Merge(Parse(Text(0x7000'0000, 5, "k", read)), Parse(Text(0x7123'4000, 6, "k", read)));
@@ -139,7 +139,7 @@ TEST(Merge, AByteThatTheKernelReadsMustBeTheSame) {
 
 // Padding stays padding after the host has looked at data.
 TEST(Merge, PaddingIsNoDataEither) {
-  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"at":98})"
+  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"apart":false,"at":98})"
                            "\n";
   const RawTrace first = Parse(Text(0x7000'0000, 0xab00'0005, "k", read));
   const RawTrace second = Parse(Text(0x7123'4000, 0xcd00'0005, "k", read));
@@ -151,7 +151,7 @@ TEST(Merge, PaddingIsNoDataEither) {
 
 // Another kernel, with and without a look at data before it.
 TEST(Merge, AnotherKernelHasAReason) {
-  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"at":98})"
+  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"apart":false,"at":98})"
                            "\n";
   Merged merged =
       Merge(Parse(Text(0x7000'0000, 5, "k", read)), Parse(Text(0x7123'4000, 5, "other", read)));
@@ -202,7 +202,7 @@ TEST(Merge, InputsOfOtherCallsAreMemoryThatIsFilled) {
       return fmt::format(
           R"({{"s":"call","n":{},"set":{}}})"
           "\n"
-          R"({{"s":"launch","k":"k","g":[1,1,1],"b":[32,1,1],"c":[1,1,1],"m":0,"coop":false,"p":"{}","st":{},"at":9}})"
+          R"({{"s":"launch","k":"k","g":[1,1,1],"b":[32,1,1],"c":[1,1,1],"m":0,"coop":false,"pdl":false,"p":"{}","st":{},"apart":false,"at":9}})"
           "\n"
           R"({{"s":"result","tensors":[{{"d":"float32","n":[16],"t":[1],"at":[{},0]}}]}})"
           "\n",

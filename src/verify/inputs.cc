@@ -191,8 +191,9 @@ void MakeExact(HostTensor& tensor, const Domain& domain, Rng& rng) {
   }
 }
 
-// Numbers up to 64 times the spread of the task's values are near ones, others are far.
-bool IsNear(double number, const Domain& domain) { return std::abs(number) <= 64 * domain.spread; }
+// Numbers up to 16 times the spread of the task's values are near ones, others are far: beyond them
+// exponentials overflow, which is instability.
+bool IsNear(double number, const Domain& domain) { return std::abs(number) <= 16 * domain.spread; }
 
 // A third of the elements becomes such a number, or what is next to it.
 void PutNumbers(HostTensor& tensor, const std::vector<double>& numbers, bool near,

@@ -367,6 +367,7 @@ const std::vector<double>& Verification::KernelNumbers() {
   }
   // Values are compared as bits, and as what they become when they are converted.
   for (const int64_t integer : constants.integers) {
+    if (integer == INT64_MIN) continue;  // it has no other sign
     constexpr int64_t kSmallestBits = int64_t{1} << 23;
     // Subtracted ones stand there with the other sign.
     if (std::abs(integer) > kSmallestBits && std::abs(integer) <= UINT32_MAX) {
