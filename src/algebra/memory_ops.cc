@@ -334,6 +334,38 @@ void ShadowObserver::CpAsync(const Instruction& in, const Row& row, uint32_t mas
   });
 }
 
+// Comes as a load of units of the source and writes of units of the target, in the same order.
+void ShadowObserver::BulkCopy(const vgpu::WarpView& warp, const MemoryAccess& access) {
+  if (access.kind == vgpu::AccessKind::kAtomic) return;  // its mbarrier
+  const vgpu::BulkInfo& info = warp.function().bulks[access.instruction->target];
+  const int lane = std::countr_zero(access.mask);
+  uint64_t address = access.address[static_cast<size_t>(lane)];
+  ShadowSpace& space = SpaceOf(lane, &address);
+  const bool followed = !info.tensor && !info.reduces && !info.multicast;
+  if (access.kind == vgpu::AccessKind::kLoad) {
+    if (bulk_taken_ == bulk_.size()) {
+      bulk_.clear();
+      bulk_taken_ = 0;
+    }
+    for (uint64_t i = 0; i < access.bytes && followed; i += 2) {
+      const Cell* cell = space.Find(address + i);
+      bulk_.push_back(cell != nullptr ? std::optional<Cell>(*cell) : std::nullopt);
+    }
+    return;
+  }
+  space.Clear(address, access.bytes);
+  const bool known = followed && bulk_.size() - bulk_taken_ >= access.bytes / 2;
+  for (uint64_t i = 0; i < access.bytes; i += 2) {
+    if (known) {
+      const std::optional<Cell>& cell = bulk_[bulk_taken_ + i / 2];
+      if (cell) space.Set(address + i, Cell(*cell));
+    } else if (i % 4 == 0) {
+      space.Set(address + i, Cell{.flags = kNearTie});  // nobody can say what is there
+    }
+  }
+  if (known) bulk_taken_ += access.bytes / 2;
+}
+
 bool ShadowObserver::OnMemoryAccess(vgpu::WarpView& warp, const MemoryAccess& access) {
   Enter(warp);
   const Instruction& in = *access.instruction;
@@ -358,6 +390,9 @@ bool ShadowObserver::OnMemoryAccess(vgpu::WarpView& warp, const MemoryAccess& ac
     case Op::kWmmaLoad:
     case Op::kWmmaStore:
       Wmma(in, access);
+      break;
+    case Op::kBulkCopy:
+      BulkCopy(warp, access);
       break;
     default:
       break;

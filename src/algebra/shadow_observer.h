@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -170,6 +171,7 @@ class ShadowObserver final : public vgpu::Observer {
   void Mma(const vgpu::Instruction& in, uint32_t mask);
   void Ldmatrix(const vgpu::Instruction& in, const vgpu::MemoryAccess& access);
   void Stmatrix(const vgpu::Instruction& in, const vgpu::MemoryAccess& access);
+  void BulkCopy(const vgpu::WarpView& warp, const vgpu::MemoryAccess& access);
   void Movmatrix(const vgpu::Instruction& in, const Row& row, uint32_t mask);
   void Wmma(const vgpu::Instruction& in, const vgpu::MemoryAccess& access);
 
@@ -190,6 +192,8 @@ class ShadowObserver final : public vgpu::Observer {
     }
   };
   std::unordered_map<ConstantKey, std::unique_ptr<Cell>, ConstantHash> constants_;
+  std::vector<std::optional<Cell>> bulk_;  // what a bulk copy has read, by halves of words
+  size_t bulk_taken_ = 0;                  // of that, what was written already
   std::vector<std::string> notes_;
   std::map<const vgpu::Instruction*, bool> noted_;
   uint64_t lane_operations_ = 0;
