@@ -18,7 +18,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "checkers/checker.h"
@@ -79,6 +81,7 @@ class RaceChecker final : public Checker {
   uint32_t StampOf(BlockState& state);
   void AccessLane(Actor& actor, uint64_t address, uint32_t bytes);
   void Read(Actor& actor, Cell& cell);
+  void CheckProxy(const Actor& actor, const Cell& cell);  // race_sync.cc
   void Write(Actor& actor, Cell& cell);
   bool IsPast(const Actor& actor, const Entry& entry) const;
   bool Observed(const Actor& actor, const Cell& cell) const;
@@ -113,6 +116,8 @@ class RaceChecker final : public Checker {
   std::vector<std::unique_ptr<RaceSite>> sites_;
   std::unordered_map<const vgpu::Instruction*, uint32_t> site_of_;
   std::vector<std::shared_ptr<const HostAccess>> host_;  // not waited for yet
+  // Launches and bulk copies in them that lack a fence, each told once.
+  std::set<std::pair<uint64_t, const vgpu::Instruction*>> without_fence_;
   std::vector<Race> races_;
   std::map<std::array<uint32_t, 4>, size_t> race_of_;  // sites, kind, space
 };

@@ -43,6 +43,7 @@ struct RaceChecker::BlockState {
   std::map<uint32_t, Copies> copies;                 // copies by thread
   std::map<uint32_t, std::vector<SharedCopy>> bulk;  // by the offset of their mbarrier
   bool ended = false;                                // but other blocks of the cluster have not
+  uint32_t proxy_fence = 0;                          // the interval of the last fence.proxy
   bool waited = false;                               // for the kernel before it
 };
 

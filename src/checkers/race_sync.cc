@@ -43,10 +43,38 @@ void RaceChecker::OnFence(vgpu::WarpView& warp, const vgpu::Instruction& in, uin
     StateOf(warp.block_number()).waited = true;
     return;
   }
+  BlockState& state = StateOf(warp.block_number());
+  if (syntax != nullptr && syntax->opcode() == ptx::Opcode::kFenceProxy) {
+    state.proxy_fence = StampOf(state);
+  }
   const RaceSite& site = SiteOf(warp, in);
   if (site.ignored) return;
-  BlockState& state = StateOf(warp.block_number());
   launch_->order->Fence(*state.order, warp.warp_in_block(), mask, site.scope);
+}
+
+// A bulk copy goes by another way to memory than loads and stores: what threads of the block have
+// stored it sees only behind fence.proxy.async. Whoever made one since is taken to have made it for
+// all of them.
+void RaceChecker::CheckProxy(const Actor& actor, const Cell& cell) {
+  for (const Entry& entry : {cell.write, cell.other_write}) {
+    if (entry.stamp <= stamp_base_ || sites_[entry.site]->bulk) continue;
+    const Stamp& stamp = stamps_[entry.stamp - 1 - stamp_base_];
+    if (stamp.launch != launch_->number || stamp.block != actor.block.order->number ||
+        actor.block.proxy_fence >= entry.stamp ||
+        !without_fence_.emplace(launch_->id, actor.access.instruction).second) {
+      continue;
+    }
+    sink().Add({.kind = FindingKind::kRace,
+                .severity = DefaultSeverity(FindingKind::kRace),
+                .space = actor.shared ? Space::kShared : Space::kGlobal,
+                .place = PlaceOf(launch_->kernel, actor.warp, *actor.access.instruction,
+                                 static_cast<int>(actor.lane)),
+                .message = "a bulk copy reads what threads of its block have stored, and no "
+                           "fence.proxy.async (cde::fence_proxy_async_shared_cta) stands between",
+                .address = actor.address,
+                .other = PlaceOfEntry(entry),
+                .other_message = "stored here"});
+  }
 }
 
 void RaceChecker::OnWarpBarrier(vgpu::WarpView& warp, uint32_t lanes) {
