@@ -367,7 +367,7 @@ void RaceChecker::Check(Actor& actor, const Entry& entry, bool entry_writes) {
 }
 
 void RaceChecker::Read(Actor& actor, Cell& cell) {
-  if (actor.access.instruction->op == vgpu::Op::kBulkCopy) CheckProxy(actor, cell);
+  if (actor.access.instruction->op == Op::kBulkCopy) CheckProxy(actor, cell);
   const Entry me = actor.me;
   if (cell.read.stamp == me.stamp && cell.read.who == me.who &&
       cell.write.stamp < launch_->first_stamp) {
