@@ -336,13 +336,13 @@ void ShadowObserver::CpAsync(const Instruction& in, const Row& row, uint32_t mas
 
 // Comes as a load of units of the source and writes of units of the target, in the same order.
 void ShadowObserver::BulkCopy(const vgpu::WarpView& warp, const MemoryAccess& access) {
-  if (access.kind == vgpu::AccessKind::kAtomic) return;  // its mbarrier
+  if (access.kind == AccessKind::kAtomic) return;  // its mbarrier
   const vgpu::BulkInfo& info = warp.function().bulks[access.instruction->target];
   const int lane = std::countr_zero(access.mask);
   uint64_t address = access.address[static_cast<size_t>(lane)];
   ShadowSpace& space = SpaceOf(lane, &address);
   const bool followed = !info.tensor && !info.reduces && !info.multicast;
-  if (access.kind == vgpu::AccessKind::kLoad) {
+  if (access.kind == AccessKind::kLoad) {
     if (bulk_taken_ == bulk_.size()) {
       bulk_.clear();
       bulk_taken_ = 0;

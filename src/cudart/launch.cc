@@ -89,9 +89,12 @@ cudaError_t TryKernelWork(Runtime& runtime, const void* function, const LaunchSh
   const vgpu::Dim3 grid = ToDim3(shape.grid);
   const vgpu::Dim3 block = ToDim3(shape.block);
   const vgpu::Dim3 cluster = ClusterOf(*kernel, *info, shape.cluster);
-  if ((error = CheckGridAndBlock(shape)) != cudaSuccess) return error;
-  if ((error = CheckLaunchBounds(*info, block)) != cudaSuccess) return error;
-  if ((error = CheckCluster(model, *kernel, cluster, grid)) != cudaSuccess) return error;
+  error = CheckGridAndBlock(shape);
+  if (error != cudaSuccess) return error;
+  error = CheckLaunchBounds(*info, block);
+  if (error != cudaSuccess) return error;
+  error = CheckCluster(model, *kernel, cluster, grid);
+  if (error != cudaSuccess) return error;
   const int64_t shared_limit =
       std::min<int64_t>(DynamicSharedLimit(*kernel, *info),
                         int64_t{model.shared_per_block_optin} - int64_t{info->static_shared_bytes});

@@ -35,7 +35,7 @@ std::filesystem::path FindTracer(const TraceOptions& options) {
   if (!options.tracer.empty()) return options.tracer;
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path beside = self.parent_path() / "kernelsmith-tracer";
+  std::filesystem::path beside = self.parent_path() / "kernelsmith-tracer";
   if (!error && std::filesystem::exists(beside, error)) return beside;
   return KS_TRACER;
 }

@@ -326,13 +326,14 @@ Result<CallArgument> ParseCallArgument(std::string_view text) {
     return CallArgument::Tensor(name, MakeHostTensor(*dtype, std::move(shape)));
   }
   int64_t integer = 0;
-  const char* last = value.data() + value.size();
-  if (const auto [end, error] = std::from_chars(value.data(), last, integer);
+  const char* first = value.data();
+  const char* last = first + value.size();
+  if (const auto [end, error] = std::from_chars(first, last, integer);
       error == std::errc() && end == last) {
     return CallArgument::Int(name, integer);
   }
   double number = 0;
-  if (const auto [end, error] = std::from_chars(value.data(), last, number);
+  if (const auto [end, error] = std::from_chars(first, last, number);
       error == std::errc() && end == last) {
     return CallArgument::Float(name, number);
   }

@@ -210,8 +210,9 @@ void PutNumbers(HostTensor& tensor, const std::vector<double>& numbers, bool nea
   for (int64_t i = 0; i < tensor.count(); ++i) {
     if (rng.Below(3) != 0) continue;
     const double number = chosen[rng.Below(chosen.size())];
-    const double beside = static_cast<double>(static_cast<int64_t>(rng.Below(5)) / 2 - 1);
-    Put(tensor, i, number * (1 + beside * steps[rng.Below(steps.size())]), domain);
+    constexpr double kSides[] = {-1, 0, 0, 1};
+    const double side = kSides[rng.Below(std::size(kSides))];
+    Put(tensor, i, number * (1 + side * steps[rng.Below(steps.size())]), domain);
   }
 }
 
