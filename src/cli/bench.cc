@@ -28,6 +28,7 @@ struct Options {
   std::vector<std::string> only;
   DirectionChoice direction;
   std::string dtype = "task";
+  std::string mode = "task";
   std::string gpu{DefaultGpuModel().key};
   uint64_t blocks = 48;
   std::string inputs = "task";
@@ -59,7 +60,7 @@ Result<std::vector<BenchResult>> BenchOne(Session& session, const Options& optio
   KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
   KS_TRY(const BenchOptions bench, OptionsOf(session, options));
   JudgeTools tools(session);
-  KS_TRY(const Task task, tools.store().Load(options.task));
+  KS_TRY(const Task task, tools.store().Load(options.task, options.mode));
   KS_RETURN_IF_ERROR(tools.Start());
   KS_TRY(BenchResult result, BenchCandidate(task, tools.Open(options.candidate), bench,
                                             {.verify = tools.Verification(),
@@ -137,6 +138,8 @@ Result<std::vector<BenchResult>> BenchMany(Session& session, const Options& opti
   campaign.options = {
       "--seed",   fmt::format("{}", *session.seed_option), "--gpu",    options.gpu,
       "--blocks", fmt::format("{}", options.blocks),       "--inputs", options.inputs};
+  if (options.mode != "task")
+    campaign.options.insert(campaign.options.end(), {"--mode", options.mode});
   if (options.no_libraries) campaign.options.emplace_back("--no-libraries");
   if (!options.allow.empty()) {
     campaign.options.insert(campaign.options.end(),
@@ -240,6 +243,7 @@ void AddBench(CLI::App& app, Session& session) {
   command->add_option("--only", options->only, "Only candidates with this in their name");
   AddDirection(*command, options->direction);
   AddDtype(*command, options->dtype);
+  AddMode(*command, options->mode);
   AddGpu(*command, options->gpu);
   command->add_option("--blocks", options->blocks, "Blocks of a launch to watch; 0: all")
       ->capture_default_str();

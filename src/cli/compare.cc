@@ -18,6 +18,7 @@ struct Options {
   std::string function = "forward";
   std::string task;
   std::string dtype = "task";
+  std::string mode = "task";
   DirectionChoice direction;
 };
 
@@ -25,8 +26,9 @@ Result<ExitCode> RunCompare(Session& session, const Options& options) {
   if (!options.task.empty() && !options.arguments.empty()) {
     return InvalidInput("--task has the arguments: --arg can't be given as well");
   }
-  if (options.task.empty() && (options.direction.given || options.dtype != "task")) {
-    return InvalidInput("--direction, --backward and --dtype belong to --task");
+  if (options.task.empty() &&
+      (options.direction.given || options.dtype != "task" || options.mode != "task")) {
+    return InvalidInput("--direction, --backward, --dtype and --mode belong to --task");
   }
   std::vector<CallArgument> arguments;
   for (const std::string& text : options.arguments) {
@@ -50,7 +52,7 @@ Result<ExitCode> RunCompare(Session& session, const Options& options) {
     KS_TRY(verdict, CompareCandidates(*old_candidate, *new_candidate, arguments, compare, tools));
   } else {
     TaskStore store(DefaultTaskStoreOptions(session), session.files);
-    KS_TRY(const Task task, store.Load(options.task));
+    KS_TRY(const Task task, store.Load(options.task, options.mode));
     KS_TRY(verdict, CompareOnTask(*old_candidate, *new_candidate, task, options.direction.value(),
                                   options.dtype, compare, tools, store));
   }
@@ -83,6 +85,7 @@ void AddCompare(CLI::App& app, Session& session) {
   AddTaskOption(*command, options->task);
   AddDirection(*command, options->direction);
   AddDtype(*command, options->dtype);
+  AddMode(*command, options->mode);
   command->callback([&session, options] {
     session.action = [&session, options] { return RunCompare(session, *options); };
   });

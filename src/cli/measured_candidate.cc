@@ -7,6 +7,7 @@ namespace kernelsmith {
 void AddMeasuredOptions(CLI::App* command, MeasuredOptions& options, const std::string& run_all) {
   AddDirection(*command, options.direction);
   AddDtype(*command, options.dtype);
+  AddMode(*command, options.mode);
   AddShape(*command, options.shape);
   command->add_flag("--run-all", options.all_blocks_run, run_all);
 }
@@ -17,7 +18,7 @@ Result<MeasuredCandidate> MakeMeasuredCandidate(Session& session, const std::str
   KS_RETURN_IF_ERROR(session.files.Read(candidate));
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
   MeasuredCandidate result;
-  KS_TRY(result.task, store.Load(task));
+  KS_TRY(result.task, store.Load(task, options.mode));
   KS_TRY(std::shared_ptr<const MeasuredCall> call,
          MakeMeasuredCall(result.task,
                           {.direction = options.direction.value(),

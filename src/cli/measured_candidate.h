@@ -14,6 +14,7 @@ namespace kernelsmith {
 struct MeasuredOptions {
   DirectionChoice direction;
   std::string dtype = "task";
+  std::string mode = "task";
   ShapeChoice shape{.group = "timing"};
   bool all_blocks_run = false;
 };

@@ -32,6 +32,7 @@ struct Options {
   bool resume = false;
   DirectionChoice direction;
   std::string dtype = "task";
+  std::string mode = "task";
   std::vector<std::string> allow;
   std::string gpu{DefaultGpuModel().key};
   std::string configuration;
@@ -248,8 +249,10 @@ void Print(Session& session, const OptimizeOptions& options, const OptimizeTarge
   if (!written.module.empty()) out << fmt::format("{}\n", written.module.string());
   out << fmt::format("{}\n", written.report.string());
   if (report.ended_by == "stopped") {
-    out << fmt::format("go on with: kernelsmith optimize {} --output {} --resume\n",
-                       target.task.name, options.output.string());
+    const std::string mode =
+        target.task.mode == "task" ? "" : fmt::format(" --mode {}", target.task.mode);
+    out << fmt::format("go on with: kernelsmith optimize {}{} --output {} --resume\n",
+                       target.task.path.string(), mode, options.output.string());
   }
 }
 
@@ -290,7 +293,7 @@ bool ByGenerator(const OptimizeOptions& options, const ArchivedCandidate& candid
 
 Result<ExitCode> RunOptimize(Session& session, const Options& options) {
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
-  KS_TRY(const Task task, store.Load(options.task));
+  KS_TRY(const Task task, store.Load(options.task, options.mode));
   const fs::path output =
       options.output.empty() ? fs::path(task.name + "_optimized") : fs::path(options.output);
   KS_TRY(const OptimizeOptions optimize, OptionsOf(session, options, output));
@@ -366,6 +369,7 @@ void AddOptimize(CLI::App& app, Session& session) {
       "task can't be translated.");
   auto options = std::make_shared<Options>();
   AddTask(*command, options->task)->required();
+  AddMode(*command, options->mode);
   command
       ->add_option("--candidates", options->candidates,
                    "Candidates to try, those of earlier sessions included; 0: no limit")

@@ -18,6 +18,7 @@ struct Options {
   std::string candidate;
   DirectionChoice direction;
   std::string dtype = "task";
+  std::string mode = "task";
   ShapeChoice shape{.group = "quick"};
 };
 
@@ -57,7 +58,7 @@ Result<ExitCode> RunPlan(Session& session, const Options& options) {
       OpenCandidate(options.candidate, OpenerOf(session, compiler));
   KS_RETURN_IF_ERROR(candidate->CompileOrFail());
   TaskStore store(DefaultTaskStoreOptions(session), session.files);
-  KS_TRY(const Task task, store.Load(options.task));
+  KS_TRY(const Task task, store.Load(options.task, options.mode));
   const TaskDirection direction = options.direction.value();
   KS_TRY(const TaskConfiguration configuration,
          FindConfiguration(task, direction, options.shape.group, options.shape.configuration));
@@ -115,6 +116,7 @@ void AddPlan(CLI::App& app, Session& session) {
   AddCandidate(*command, options->candidate)->required();
   AddDirection(*command, options->direction);
   AddDtype(*command, options->dtype);
+  AddMode(*command, options->mode);
   AddShape(*command, options->shape);
   command->callback([&session, options] {
     session.action = [&session, options] { return RunPlan(session, *options); };

@@ -231,6 +231,7 @@ void AddSanitize(CLI::App& app, Session& session) {
                       "Seconds after which the program is ended (exit code 124); default: never");
   AddDirection(*command, options->direction);
   AddDtype(*command, options->dtype);
+  AddMode(*command, options->mode);
   AddShape(*command, options->shape);
   command->footer(footer);
   session.program_commands["sanitize"] = ProgramForm::kProgramOrCandidate;

@@ -24,6 +24,7 @@ struct SanitizeOptions {
   // Of a candidate.
   DirectionChoice direction;
   std::string dtype = "task";
+  std::string mode = "task";
   ShapeChoice shape{.group = "quick"};
 };
 

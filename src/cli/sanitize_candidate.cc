@@ -40,7 +40,7 @@ class CandidateRun {
     CandidateCompiler compiler = MakeCompiler(session_);
     candidate_ = OpenCandidate(candidate_file, OpenerOf(session_, compiler));
     KS_RETURN_IF_ERROR(candidate_->CompileOrFail());
-    KS_TRY(const Task task, store_.Load(task_name));
+    KS_TRY(const Task task, store_.Load(task_name, options_.mode));
     const TaskDirection direction = options_.direction.value();
     const ShapeChoice& shape = options_.shape;
     size_t configurations = 0;

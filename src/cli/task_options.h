@@ -34,7 +34,7 @@ CLI::Option* AddForward(CLI::App& command, DirectionChoice& choice);
 // --dtype; "task" is the task's own.
 CLI::Option* AddDtype(CLI::App& command, std::string& dtype);
 
-// --mode: whether the task's model trains; "task" is as its code leaves it.
+// --mode: whether the task's model trains; "task" is as its code leaves it (Task::mode).
 CLI::Option* AddMode(CLI::App& command, std::string& mode);
 
 // --group and --configuration: the task's shapes that count.

@@ -104,7 +104,7 @@ json ConfigurationJson(const TaskConfiguration& configuration) {
 
 Result<ExitCode> ShowTask(Session& session, const Options& options) {
   TaskStore store(StoreOptions(session, options, true), session.files);
-  KS_TRY(const Task task, store.Load(Located(options, options.names.front())));
+  KS_TRY(const Task task, store.Load(Located(options, options.names.front()), options.which.mode));
   KS_TRY(TaskRequest request, MakeRequest(task, options.which));
   if (options.which.work > 0) {
     KS_TRY(request.configuration, store.Reduce(task, request, options.which.work));

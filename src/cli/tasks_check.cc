@@ -71,7 +71,7 @@ struct Row {
 
 Result<Row> CheckOne(TaskStore& store, const std::string& name, const CheckOptions& options,
                      uint64_t seed) {
-  KS_TRY(const Task task, store.Load(name));
+  KS_TRY(const Task task, store.Load(name, options.which.mode));
   const TaskDirection direction = options.which.direction.value();
   if (options.skip_missing && std::find(task.directions.begin(), task.directions.end(),
                                         direction) == task.directions.end()) {
@@ -180,10 +180,8 @@ const char* ErrorState(ErrorKind kind) {
 }  // namespace
 
 Result<TaskRequest> MakeRequest(const Task& task, const CaseOptions& options) {
-  TaskRequest request{.direction = options.direction.value(),
-                      .configuration = {},
-                      .dtype = options.dtype,
-                      .mode = options.mode};
+  TaskRequest request{
+      .direction = options.direction.value(), .configuration = {}, .dtype = options.dtype};
   if (std::find(task.directions.begin(), task.directions.end(), request.direction) ==
       task.directions.end()) {
     return InvalidInput(fmt::format("the task {} has no {}", task.name, Name(request.direction)));

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string task;
   std::string out;
+  std::string mode = "task";
   std::string schedule;
   std::string from;
   std::vector<std::string> only;
@@ -117,7 +118,7 @@ std::string FirstFinding(const Verdict& verdict) {
 Result<ExitCode> RunOne(Session& session, const Options& options) {
   Command command(session, options);
   KS_RETURN_IF_ERROR(command.Start());
-  KS_TRY(const Task task, command.store().Load(options.task));
+  KS_TRY(const Task task, command.store().Load(options.task, options.mode));
   const TaskDirection direction = options.direction.value();
   if (std::find(task.directions.begin(), task.directions.end(), direction) ==
       task.directions.end()) {
@@ -195,7 +196,7 @@ class SuiteRun {
                                    : fs::path(options_.out);
     for (const fs::path& path : paths) {
       if (!IsChosen(path.stem().string())) continue;
-      const Result<Task> task = command_.store().Load(path.string());
+      const Result<Task> task = command_.store().Load(path.string(), options_.mode);
       if (task.ok()) {
         KS_RETURN_IF_ERROR(TranslateTask(*task));
       } else {
@@ -345,6 +346,7 @@ void AddTranslate(CLI::App& app, Session& session) {
   AddDirection(*command, options->direction);
   AddForward(*command, options->direction);
   AddDtype(*command, options->translate.dtype);
+  AddMode(*command, options->mode);
   command->add_option("-o,--out", options->out,
                       "Folder to write to [TASK_cuda]; with --suite one folder a task in it");
   command->add_option("--schedule", options->schedule,

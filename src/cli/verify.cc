@@ -19,6 +19,7 @@ namespace {
 struct Options {
   std::string task;
   std::string candidate;
+  std::string mode = "task";
   std::string replay;
   std::string corpus;
   std::string only;
@@ -69,7 +70,7 @@ Result<ExitCode> RunReplay(Session& session, const Options& options) {
   }
   JudgeTools tools(session);
   KS_RETURN_IF_ERROR(tools.Start());
-  KS_TRY(const Task task, tools.store().Load(replay.task));
+  KS_TRY(const Task task, tools.store().Load(replay.task, replay.mode));
   VerifyOptions verify = options.verify;
   verify.direction =
       replay.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
@@ -89,7 +90,7 @@ Result<ExitCode> RunVerify(Session& session, const Options& options) {
   // The candidate first: a wrong path should not wait for PyTorch.
   KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
   JudgeTools tools(session);
-  KS_TRY(const Task task, tools.store().Load(options.task));
+  KS_TRY(const Task task, tools.store().Load(options.task, options.mode));
   KS_RETURN_IF_ERROR(tools.Start());
   VerifyOptions verify = options.verify;
   verify.direction = options.direction.value();
@@ -114,6 +115,7 @@ void AddVerify(CLI::App& app, Session& session) {
   AddCandidate(*command, options->candidate);
   AddDirection(*command, options->direction);
   AddDtype(*command, options->verify.dtype);
+  AddMode(*command, options->mode);
   command->add_option("--draws", options->verify.draws, "Data sets at the first shape")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

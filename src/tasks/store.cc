@@ -200,7 +200,7 @@ Result<std::vector<fs::path>> TaskStore::List(const fs::path& folder) const {
   return found;
 }
 
-Result<Task> TaskStore::Load(const std::string& path_or_name) {
+Result<Task> TaskStore::Load(const std::string& path_or_name, const std::string& mode) {
   fs::path path = path_or_name;
   if (!files_.Exists(path) && path_or_name.find('/') == std::string::npos) {
     const fs::path named = options_.suite / (path_or_name + ".py");
@@ -212,6 +212,8 @@ Result<Task> TaskStore::Load(const std::string& path_or_name) {
     path = named;
   }
   KS_TRY(Task task, Glance(path));
+  task.mode = mode;
+  if (mode != "task") task.name += "_" + mode;
   if (task.format != TaskFormat::kSuite) return task;
   KS_TRY(const Answer answer, Ask(task, {{"op", "describe"}}));
   const json& result = answer.result;
@@ -238,7 +240,7 @@ json TaskStore::Body(const Task& task, const TaskRequest& request, const char* o
           {"direction", Name(request.direction)},
           {"configuration", request.configuration.values},
           {"dtype", request.dtype},
-          {"mode", request.mode}};
+          {"mode", task.mode}};
 }
 
 Result<std::string> TaskStore::BridgeHash() {

@@ -50,10 +50,11 @@ struct TaskConfiguration {
 };
 
 struct Task {
-  std::string name;
+  std::string name;            // with "_train" or "_eval" behind it where the mode is given
   std::filesystem::path path;  // absolute
   TaskFormat format = TaskFormat::kModel;
-  std::string summary;  // what its author says of it; may be empty
+  std::string mode = "task";  // task: as the code leaves it; train or eval: the model is put there
+  std::string summary;        // what its author says of it; may be empty
   std::vector<TaskDirection> directions;
   std::vector<std::string> dtypes;  // "task" (as the code makes them) and names of float dtypes
   std::vector<TaskConfiguration> forward_configurations;
@@ -118,7 +119,6 @@ struct TaskRequest {
   TaskDirection direction = TaskDirection::kForward;
   TaskConfiguration configuration;
   std::string dtype = "task";
-  std::string mode = "task";  // task: as the code leaves it; train or eval: the model is put there
 };
 
 struct TaskStoreOptions {
@@ -158,8 +158,8 @@ class TaskStore {
   TaskStore(TaskStoreOptions options, FileSystem& files);
   ~TaskStore();
 
-  // A path, or the name of a task of the suite.
-  Result<Task> Load(const std::string& path_or_name);
+  // A path, or the name of a task of the suite. `mode`: Task::mode.
+  Result<Task> Load(const std::string& path_or_name, const std::string& mode = "task");
   // Paths of the tasks of a collection: files and folders that look like one, sorted. Empty
   // `folder`: our suite. Does not start PyTorch.
   Result<std::vector<std::filesystem::path>> List(const std::filesystem::path& folder) const;

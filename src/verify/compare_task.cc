@@ -66,6 +66,7 @@ Result<Verdict> CompareOnTask(Candidate& old_candidate, Candidate& new_candidate
   all.task = fmt::format("{} on {}", old_candidate.path().string(), task.name);
   all.direction = Name(direction);
   all.dtype = dtype;
+  all.mode = task.mode;
   all.seed = options.seed;
   all.seconds = std::chrono::duration<double>(tools.clock.Now() - start).count();
   return all;

@@ -20,6 +20,7 @@ Result<ReplayFile> ParseReplay(std::string_view text, const std::string& file) {
   ReplayFile replay{.task = text_of(report, "task_path"),
                     .direction = text_of(report, "direction"),
                     .dtype = text_of(report, "dtype"),
+                    .mode = report.contains("mode") ? text_of(report, "mode") : "task",
                     .candidate = text_of(report, "candidate"),
                     .candidate_hash = text_of(report, "candidate_sha256"),
                     .example = {}};

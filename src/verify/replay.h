@@ -13,6 +13,7 @@ struct ReplayFile {
   std::string task;
   std::string direction;
   std::string dtype;
+  std::string mode;
   std::string candidate;
   std::string candidate_hash;
   Counterexample example;

@@ -107,6 +107,7 @@ json ToJson(const Verdict& verdict) {
           {"task_path", verdict.task_path},
           {"direction", verdict.direction},
           {"dtype", verdict.dtype},
+          {"mode", verdict.mode},
           {"candidate", verdict.candidate},
           {"call", verdict.call},
           {"candidate_sha256", verdict.candidate_hash},

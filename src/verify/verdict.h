@@ -95,6 +95,7 @@ struct Verdict {
   std::string task_path;
   std::string direction;
   std::string dtype;
+  std::string mode = "task";
   std::string candidate;
   std::string call;            // how the candidate is called, with the quick shape's sizes
   std::string candidate_hash;  // a hash of its text: a replay says if it has changed since

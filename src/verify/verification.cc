@@ -155,6 +155,7 @@ Verification::Verification(const Task& task, Candidate& candidate, const VerifyO
   verdict.task_path = task.path.string();
   verdict.direction = Name(options.direction);
   verdict.dtype = options.dtype;
+  verdict.mode = task.mode;
   verdict.candidate = candidate.path().string();
   verdict.seed = options.seed;
   verdict.allowed = options.policy.allow;

@@ -17,7 +17,7 @@ NOWHERE = "/nowhere/kernel.cu"
 DIRECTION = ["--direction", "backward"]
 # The command, its operands, its options, whether it is about one direction of a task.
 ROWS = [
-    ("verify", ["softmax", NOWHERE], [*DIRECTION, "--dtype", "float32", "--draws", "2"], True),
+    ("verify", ["softmax", NOWHERE], [*DIRECTION, "--dtype", "float32", "--mode", "eval", "--draws", "2"], True),
     ("compare", [NOWHERE, NOWHERE], ["--task", "softmax", *DIRECTION, "--dtype", "float16"], True),
     ("plan", ["softmax", NOWHERE], [*DIRECTION, "--group", "hidden", "--configuration", "x"], True),
     ("estimate", ["softmax", NOWHERE], [*DIRECTION, "--gpu", "a100", "--group", "quick"], True),
@@ -110,6 +110,11 @@ for name, operands, options, directed in ROWS:
     for option in ("--direction", "--backward"):
         if directed != (help_of(command, option) is not None):
             problems.append(f"{name}: {option} is {'not ' if directed else ''}there")
+
+# Whoever can choose the type of a task's numbers can choose the mode of its model.
+for name in {name for names in helps.get("--dtype", {}).values() for name in names}:
+    if help_of(name.split(), "--mode") is None:
+        problems.append(f"{name}: --dtype is there, --mode is not")
 
 for option, texts in helps.items():
     if len(texts) != 1:
