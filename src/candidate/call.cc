@@ -40,7 +40,10 @@ Result<CallArgument> MakeArgument(const TaskArgument& argument, const TaskGraph&
       const auto spec =
           std::find_if(graph.tensors.begin(), graph.tensors.end(),
                        [&](const TensorSpec& each) { return each.name == argument.text; });
-      if (spec != graph.tensors.end()) tensor.strides = spec->strides;
+      if (spec != graph.tensors.end()) {
+        tensor.strides = spec->strides;
+        tensor.offset = spec->offset;
+      }
       return tensor;
     }
     case TaskArgument::Kind::kList: {
@@ -73,6 +76,7 @@ nlohmann::json Describe(const CallArgument& argument) {
       described["shape"] = argument.tensor.shape;
       described["strides"] =
           argument.strides.empty() ? RowMajorStrides(argument.tensor.shape) : argument.strides;
+      described["offset"] = argument.offset;
       described["blank"] = IsBlank(argument);
       break;
     case Kind::kInt:
@@ -112,7 +116,9 @@ std::vector<PlanTensor> ResultsOf(const TaskGraph& task, const Graph& graph) {
 }  // namespace
 
 std::string CandidateCall::Identity() const {
-  nlohmann::json identity = {{"function", function}, {"arguments", nlohmann::json::array()}};
+  nlohmann::json identity = {{"function", function},
+                             {"other_stream", other_stream},
+                             {"arguments", nlohmann::json::array()}};
   for (const CallArgument& argument : arguments)
     identity["arguments"].push_back(Describe(argument));
   for (const PlanTensor& result : results) {

@@ -19,6 +19,7 @@ struct CandidateCall {
   std::vector<CallArgument> arguments;
   // Shapes and dtypes of the results, for launchers that write into given outputs.
   std::vector<PlanTensor> results;
+  bool other_stream = false;  // another stream than the default one is current
 
   // What the plan of the call is a function of: everything but the values of tensors. Two calls
   // with the same identity have the same plan, or the host code looks at data, which tracing finds.

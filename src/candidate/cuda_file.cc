@@ -27,6 +27,7 @@ class CudaFile final : public CandidateForm {
     TraceOptions options = tools_.trace;
     options.function = call.function;
     options.results = call.results;
+    options.other_stream = call.other_stream;
     return kernelsmith::Trace(compiled, call.arguments, options, tools_.processes);
   }
 

@@ -131,6 +131,16 @@ void AddVerify(CLI::App& app, Session& session) {
           CLI::ignore_case))
       ->option_text("task|structured [task]");
   command
+      ->add_option("--domain", policy.domain,
+                   "What decides: the task's own calls, or views, unaligned inputs, NaN and "
+                   "infinities, and other streams as well; else what does not hold narrows the "
+                   "verdict")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, VerifyPolicy::Domain>{{"task", VerifyPolicy::Domain::kTask},
+                                                      {"strict", VerifyPolicy::Domain::kStrict}},
+          CLI::ignore_case))
+      ->option_text("task|strict [task]");
+  command
       ->add_option("--shapes", policy.shapes,
                    "What decides: the task's shapes (and drawn ones, unless it has a single one), "
                    "drawn ones for every task, or only the first shape as it is")

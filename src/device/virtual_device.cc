@@ -343,7 +343,7 @@ class PlanRun {
       outcome_.input_changed[buffer.argument] = changed;
       if (!changed) continue;
       outcome_.inputs[buffer.argument].bytes = GatherElements(
-          now, argument.tensor.shape,
+          now + argument.offset * SizeOf(argument.tensor.dtype), argument.tensor.shape,
           argument.strides.empty() ? RowMajorStrides(argument.tensor.shape) : argument.strides,
           SizeOf(argument.tensor.dtype));
     }

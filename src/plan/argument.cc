@@ -28,6 +28,12 @@ std::vector<int64_t> Offsets(const Shape& shape, const Shape& strides) {
   return offsets;
 }
 
+// The tensor is its storage, byte for byte.
+bool IsWhole(const CallArgument& argument) {
+  return argument.offset == 0 &&
+         (argument.strides.empty() || argument.strides == RowMajorStrides(argument.tensor.shape));
+}
+
 }  // namespace
 
 std::vector<const CallArgument*> FlattenTensors(const std::vector<CallArgument>& arguments) {
@@ -44,21 +50,21 @@ bool IsBlank(const CallArgument& argument) {
 std::span<const std::byte> StorageOf(const CallArgument& argument,
                                      std::vector<std::byte>& storage) {
   const HostTensor& tensor = argument.tensor;
-  if (argument.strides.empty() || argument.strides == RowMajorStrides(tensor.shape)) {
-    return tensor.bytes;
-  }
+  if (IsWhole(argument)) return tensor.bytes;
   storage = StorageBytes(argument);
   return storage;
 }
 
 std::vector<std::byte> StorageBytes(const CallArgument& argument) {
   const HostTensor& tensor = argument.tensor;
-  if (argument.strides.empty() || argument.strides == RowMajorStrides(tensor.shape)) {
-    return tensor.bytes;
-  }
-  const std::vector<int64_t> offsets = Offsets(tensor.shape, argument.strides);
+  if (IsWhole(argument)) return tensor.bytes;
+  std::vector<int64_t> offsets = Offsets(
+      tensor.shape, argument.strides.empty() ? RowMajorStrides(tensor.shape) : argument.strides);
   int64_t extent = 0;
-  for (const int64_t offset : offsets) extent = std::max(extent, offset + 1);
+  for (int64_t& offset : offsets) {
+    offset += argument.offset;
+    extent = std::max(extent, offset + 1);
+  }
   const int64_t bytes = SizeOf(tensor.dtype);
   std::vector<std::byte> storage(static_cast<size_t>(extent * bytes));
   for (size_t i = 0; i < offsets.size(); ++i) {

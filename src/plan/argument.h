@@ -15,7 +15,8 @@ struct CallArgument {
   Kind kind = Kind::kNone;
   std::string name;
   HostTensor tensor;
-  Shape strides;  // the tensor's strides, in elements; empty: row-major
+  Shape strides;       // the tensor's strides, in elements; empty: row-major
+  int64_t offset = 0;  // elements of the storage in front of the tensor's first one
   int64_t integer = 0;
   double number = 0;
   bool flag = false;
@@ -44,10 +45,11 @@ std::vector<const CallArgument*> FlattenTensors(const std::vector<CallArgument>&
 // A tensor with a shape and no data, for shapes at which data would be too much.
 bool IsBlank(const CallArgument& argument);
 
-// The bytes of the tensor laid out by its strides, gaps zero.
+// The bytes of the tensor's storage: laid out by its strides, behind its offset, gaps zero.
 std::vector<std::byte> StorageBytes(const CallArgument& argument);
 
-// The same without a copy where the tensor is row-major; `storage` holds it otherwise.
+// The same without a copy where the tensor fills it in row-major order; `storage` holds it
+// otherwise.
 std::span<const std::byte> StorageOf(const CallArgument& argument, std::vector<std::byte>& storage);
 
 // The elements of a strided tensor in `storage`, row-major; the strides must fit.

@@ -101,7 +101,8 @@ json Describe(const CallArgument& argument) {
               {"shape", argument.tensor.shape},
               {"blank", IsBlank(argument)},
               {"strides", argument.strides.empty() ? RowMajorStrides(argument.tensor.shape)
-                                                   : argument.strides}};
+                                                   : argument.strides},
+              {"offset", argument.offset}};
   }
   return nullptr;
 }
@@ -157,6 +158,7 @@ std::string MakeRequest(const CompiledCandidate& candidate, const std::vector<Ca
                        {"memory", options.memory_bytes},
                        {"device_memory", options.device_memory_bytes},
                        {"direct", options.direct && number == 0},
+                       {"other_stream", options.other_stream},
                        {"ptx", std::filesystem::absolute(candidate.ptx_path).string()},
                        {"without", options.without_walls},
                        // The second child differs in all that is no argument.

@@ -51,6 +51,9 @@ struct TraceOptions {
   size_t max_reply = size_t{512} << 20;
   // Shapes and dtypes of the results, for candidates whose launcher writes into given outputs.
   std::vector<PlanTensor> results;
+  // The caller has made a stream of its own the current one. The first step of the plan is the
+  // record of an event on that stream.
+  bool other_stream = false;
   // For tests that show what a wall is good for: names of walls (src/plan/walls.h) that are
   // left out. Nothing that a user or a candidate says gets here.
   std::vector<std::string> without_walls;

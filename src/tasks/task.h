@@ -84,6 +84,7 @@ struct TensorSpec {
   std::string dtype;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements
+  int64_t offset = 0;            // elements of its storage in front of the first one
 };
 
 // A graph in the format of docs/graph_format.md and the signature of the candidate's function.

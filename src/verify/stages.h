@@ -37,6 +37,9 @@ Result<StageResult> AlgebraStage(Verification& verification);
 Result<StageResult> DependenceStage(Verification& verification);
 // stage_layouts.cc: the same bits wherever tensors lie?
 Result<StageResult> LayoutsStage(Verification& verification);
+// stage_domain.cc: does it hold for views, unaligned inputs, numbers that are not finite, and other
+// streams, too?
+Result<StageResult> DomainStage(Verification& verification);
 // stage_determinism.cc: the same bits under other schedules and other garbage in fresh memory?
 Result<StageResult> DeterminismStage(Verification& verification);
 // stage_timing.cc: the shapes that are timed.

@@ -54,6 +54,13 @@ json ToJson(const Finding& finding) {
 }
 
 json ToJson(const Proof& proof) {
+  json domain = json::array();
+  for (const DomainFacet& facet : proof.domain) {
+    domain.push_back({{"name", facet.name},
+                      {"outcome", Name(facet.outcome)},
+                      {"limited_to", facet.Narrows() ? json(facet.limited) : json()},
+                      {"why", facet.why}});
+  }
   json numbers = json::array();
   for (const NumbersChecked& row : proof.numbers) {
     numbers.push_back({{"configuration", row.configuration},
@@ -67,6 +74,7 @@ json ToJson(const Proof& proof) {
   const AlgebraProof& algebra = proof.algebra;
   return {{"numbers", std::move(numbers)},
           {"outside_domain", proof.outside_domain},
+          {"domain", std::move(domain)},
           {"algebra",
            {{"outcome", algebra.outcome},
             {"reason", algebra.reason},
@@ -84,6 +92,20 @@ json ToJson(const Proof& proof) {
 }
 
 }  // namespace
+
+const char* Name(DomainFacet::Outcome outcome) {
+  switch (outcome) {
+    case DomainFacet::Outcome::kHolds:
+      return "holds";
+    case DomainFacet::Outcome::kRefuses:
+      return "refused";
+    case DomainFacet::Outcome::kWrong:
+      return "wrong";
+    case DomainFacet::Outcome::kNotTried:
+      break;
+  }
+  return "not tried";
+}
 
 const Finding* Verdict::Deciding() const {
   for (const Finding& finding : findings) {

@@ -77,10 +77,23 @@ struct AlgebraProof {
   std::vector<std::string> assumptions;
 };
 
+// One way in which callers may go beyond the task, and what the candidate makes of it.
+struct DomainFacet {
+  enum class Outcome { kHolds, kRefuses, kWrong, kNotTried };
+  std::string name;     // "views"
+  std::string limited;  // what a verdict is limited to without it: "contiguous inputs"
+  Outcome outcome = Outcome::kNotTried;
+  std::string why;  // what came out; why it was not tried
+
+  bool Narrows() const { return outcome == Outcome::kRefuses || outcome == Outcome::kWrong; }
+};
+const char* Name(DomainFacet::Outcome outcome);
+
 // What was shown, and how surely.
 struct Proof {
   std::vector<NumbersChecked> numbers;
   std::vector<std::string> outside_domain;  // structured inputs on which PyTorch is not finite
+  std::vector<DomainFacet> domain;
   AlgebraProof algebra;
   std::vector<std::string> checkers;    // checkers that watched a run and found nothing
   std::vector<std::string> depends_on;  // inputs whose change showed as it must

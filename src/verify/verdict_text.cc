@@ -60,6 +60,16 @@ std::string Algebra(const AlgebraProof& algebra) {
                                                   : "error probability " + algebra.bound);
 }
 
+// What a verified candidate is for, where that is less than everything that callers do.
+std::string Domain(const Verdict& verdict) {
+  if (verdict.kind != VerdictKind::kVerified) return "";
+  std::vector<std::string> limits;
+  for (const DomainFacet& facet : verdict.proof.domain) {
+    if (facet.Narrows()) limits.push_back(facet.limited);
+  }
+  return limits.empty() ? "" : fmt::format(", only for {}", fmt::join(limits, ", "));
+}
+
 }  // namespace
 
 std::string ToText(const Verdict& verdict, bool color) {
@@ -68,8 +78,8 @@ std::string ToText(const Verdict& verdict, bool color) {
                                                              : "\033[1;33m";
   std::string text = color ? fmt::format("{}{}\033[0m", tint, Name(verdict.kind))
                            : std::string(Name(verdict.kind));
-  text += fmt::format("  {} as {} ({}, {})\n", verdict.candidate, verdict.task, verdict.direction,
-                      verdict.dtype);
+  text += fmt::format("  {} as {} ({}, {}){}\n", verdict.candidate, verdict.task, verdict.direction,
+                      verdict.dtype, Domain(verdict));
   for (const Finding& finding : verdict.findings) {
     if (finding.weight == Weight::kDecides) text += "  " + Text(finding);
   }

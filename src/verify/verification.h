@@ -99,6 +99,7 @@ enum class SeedStream : uint64_t {
   kTimingBlocks,
   kTimingPoison,
   kLayouts,      // places of tensors
+  kDomain,       // numbers that are not finite
   kSequence,     // the order of many calls
   kDrawnShapes,  // sizes and scalars that no task lists
   kDrawnValues,  // data at these

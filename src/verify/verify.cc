@@ -33,6 +33,7 @@ constexpr Stage kStages[] = {
     {"algebra", AlgebraStage},
     {"dependence", DependenceStage},
     {"layouts", LayoutsStage},
+    {"domain", DomainStage},
     {"determinism", DeterminismStage},
     {"timing", TimingStage},
     {"coverage", CoverageStage},

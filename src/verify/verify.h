@@ -31,7 +31,13 @@ struct VerifyPolicy {
     kFamily,  // drawn ones decide for a task with a single configuration as well
     kExact,   // the first configuration alone, as the task gives it
   };
+  // What decides beside the task's own calls (verdict.h, DomainFacet).
+  enum class Domain {
+    kTask,    // nothing: what does not hold narrows the verdict, and its first line says so
+    kStrict,  // all of it
+  };
   Inputs inputs = Inputs::kTask;
+  Domain domain = Domain::kTask;
   Shapes shapes = Shapes::kTask;
   bool no_libraries = false;           // the work may not be delegated to ATen or cuBLAS
   bool require_deterministic = false;  // bit for bit the same under every schedule

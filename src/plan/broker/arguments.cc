@@ -17,9 +17,11 @@ constexpr uint64_t kPage = 4096;
 std::optional<uint64_t> BytesOf(const json& described) {
   const std::optional<DType> dtype = ParseDType(described["dtype"].get<std::string>());
   if (!dtype) return std::nullopt;
-  return ExtentBytes({.dtype = *dtype,
-                      .shape = described["shape"].get<Shape>(),
-                      .strides = described["strides"].get<Shape>()});
+  const std::optional<uint64_t> bytes = ExtentBytes({.dtype = *dtype,
+                                                     .shape = described["shape"].get<Shape>(),
+                                                     .strides = described["strides"].get<Shape>()});
+  if (!bytes || *bytes == 0) return bytes;
+  return *bytes + described.value("offset", uint64_t{0}) * static_cast<uint64_t>(SizeOf(*dtype));
 }
 
 using vgpu::kTensorAlignment;

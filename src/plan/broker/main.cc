@@ -108,7 +108,9 @@ class Session {
     broker_.emplace(reply_, std::move(ptx), PlanLimits{});
     arguments_.AddTo(broker_->recorder());
 
-    json told = {{"gpu", settings.runtime.gpu}, {"disguise", request_.value("disguise", false)}};
+    json told = {{"gpu", settings.runtime.gpu},
+                 {"disguise", request_.value("disguise", false)},
+                 {"other_stream", request_.value("other_stream", false)}};
     for (const char* key : {"library", "function", "style", "sets", "hints", "memory", "without"}) {
       told[key] = request_[key];
     }

@@ -48,8 +48,10 @@ bool MakeArgument(const json& described, Value* value) {
              .ok()) {
       return false;
     }
+    const uint64_t first =
+        address + described.value("offset", uint64_t{0}) * c10::elementSize(*dtype);
     *value = at::from_blob(
-        reinterpret_cast<void*>(address), described["shape"].get<std::vector<int64_t>>(),
+        reinterpret_cast<void*>(first), described["shape"].get<std::vector<int64_t>>(),
         described["strides"].get<std::vector<int64_t>>(), at::TensorOptions(*dtype));
   } else {
     return false;
@@ -170,8 +172,19 @@ std::function<Value()> CandidateFunction::Bind(size_t set) {
   return [this, function, set] { return CallOnce(*function, arguments_[set]); };
 }
 
+// The record of an event tells which of the plan's streams is the caller's.
+void CandidateFunction::BeginOnOtherStream() {
+  if (!stream_) {
+    stream_ = c10::cuda::getStreamFromPool();
+    C10_CUDA_CHECK(cudaEventCreateWithFlags(&begin_, cudaEventDisableTiming));
+  }
+  c10::cuda::setCurrentCUDAStream(*stream_);
+  C10_CUDA_CHECK(cudaEventRecord(begin_, stream_->stream()));
+}
+
 protocol::ReturnedMessage CandidateFunction::Call(size_t set, Value* result) {
   if (!calls_.at(set)) calls_[set] = Bind(set);
+  if (request_.value("other_stream", false)) BeginOnOtherStream();
   cudart::TakeFailedLaunch();
   *result = calls_[set]();
   cudaError_t error = cudaGetLastError();

@@ -24,10 +24,13 @@ class CandidateFunction {
 
  private:
   std::function<light::Value()> Bind(size_t set);
+  void BeginOnOtherStream();
 
   const nlohmann::json& request_;
   std::vector<std::vector<light::Value>>& arguments_;  // by set
   std::vector<std::function<light::Value()>> calls_;   // by set; empty: not bound yet
+  std::optional<c10::cuda::CUDAStream> stream_;        // the caller's, where it is no default one
+  cudaEvent_t begin_ = nullptr;
 };
 
 }  // namespace kernelsmith::host
