@@ -1,5 +1,7 @@
 #include "cli/judge_tools.h"
 
+#include <fmt/format.h>
+
 #include "cli/session_cache.h"
 
 namespace kernelsmith {
@@ -21,15 +23,25 @@ VirtualDeviceOptions DeviceOptionsOf(const Session& session) {
   return options;
 }
 
-JudgeTools::JudgeTools(Session& session)
+JudgeTools::JudgeTools(Session& session, const GpuModel& gpu)
     : session_(session),
+      gpu_(gpu),
       store_(DefaultTaskStoreOptions(session), session.files),
       compiler_(MakeCompiler(session)),
       progress_(session.MakeProgress()) {}
 
 Status JudgeTools::Start() {
-  KS_TRY(device_, MakeVirtualDevice(DeviceOptionsOf(session_)));
+  VirtualDeviceOptions options = DeviceOptionsOf(session_);
+  options.gpu.model = &gpu_;
+  KS_TRY(device_, MakeVirtualDevice(options));
   return {};
+}
+
+CandidateTools JudgeTools::opener() {
+  CandidateTools tools = OpenerOf(session_, compiler_);
+  tools.compile.architecture = fmt::format("{}{}", gpu_.major, gpu_.minor);
+  tools.trace.gpu = gpu_.key;
+  return tools;
 }
 
 VerifyTools JudgeTools::Verification() {

@@ -7,6 +7,7 @@
 #include "cli/session.h"
 #include "cli/task_store.h"
 #include "verify/verify.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 
@@ -17,19 +18,21 @@ VirtualDeviceOptions DeviceOptionsOf(const Session& session);
 
 class JudgeTools {
  public:
-  explicit JudgeTools(Session& session);
+  explicit JudgeTools(Session& session, const GpuModel& gpu = DefaultGpuModel());
 
   // Before Verification().
   Status Start();
   TaskStore& store() { return store_; }
   VerifyTools Verification();
-  CandidateTools opener() { return OpenerOf(session_, compiler_); }
+  // For the GPU's compute capability, as host code sees it, too.
+  CandidateTools opener();
   std::shared_ptr<Candidate> Open(const std::filesystem::path& candidate) {
     return OpenCandidate(candidate, opener());
   }
 
  private:
   Session& session_;
+  const GpuModel& gpu_;
   TaskStore store_;
   CandidateCompiler compiler_;
   std::unique_ptr<Progress> progress_;

@@ -20,6 +20,7 @@ struct Options {
   std::string task;
   std::string candidate;
   std::string mode = "task";
+  std::string gpu{DefaultGpuModel().key};
   std::string replay;
   std::string corpus;
   std::string only;
@@ -68,13 +69,15 @@ Result<ExitCode> RunReplay(Session& session, const Options& options) {
   if (Sha256(source) != replay.candidate_hash) {
     session.err << fmt::format("kernelsmith: note: {} has changed since the report\n", candidate);
   }
-  JudgeTools tools(session);
+  KS_TRY(const GpuModel* gpu, FindGpuModel(replay.gpu));
+  JudgeTools tools(session, *gpu);
   KS_RETURN_IF_ERROR(tools.Start());
   KS_TRY(const Task task, tools.store().Load(replay.task, replay.mode));
   VerifyOptions verify = options.verify;
   verify.direction =
       replay.direction == "backward" ? TaskDirection::kBackward : TaskDirection::kForward;
   verify.dtype = replay.dtype;
+  verify.gpu = gpu;
   verify.seed = replay.example.seed;
   KS_TRY(const Verdict verdict,
          Replay(task, *tools.Open(candidate), replay.example, verify, tools.Verification()));
@@ -89,10 +92,12 @@ Result<ExitCode> RunVerify(Session& session, const Options& options) {
   }
   // The candidate first: a wrong path should not wait for PyTorch.
   KS_RETURN_IF_ERROR(session.files.Read(options.candidate));
-  JudgeTools tools(session);
+  KS_TRY(const GpuModel* gpu, FindGpuModel(options.gpu));
+  JudgeTools tools(session, *gpu);
   KS_TRY(const Task task, tools.store().Load(options.task, options.mode));
   KS_RETURN_IF_ERROR(tools.Start());
   VerifyOptions verify = options.verify;
+  verify.gpu = gpu;
   verify.direction = options.direction.value();
   verify.seed = VerificationSeed(session);
   KS_TRY(const Verdict verdict,
@@ -116,6 +121,7 @@ void AddVerify(CLI::App& app, Session& session) {
   AddDirection(*command, options->direction);
   AddDtype(*command, options->verify.dtype);
   AddMode(*command, options->mode);
+  AddGpu(*command, options->gpu);
   command->add_option("--draws", options->verify.draws, "Data sets at the first shape")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

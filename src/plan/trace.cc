@@ -258,8 +258,11 @@ Result<Children> RunChildren(const CompiledCandidate& candidate, const std::vect
                              const std::vector<uint32_t>& sequence, const TraceOptions& options,
                              ProcessRunner& processes) {
   const std::filesystem::path tracer = FindTracer(options);
+  std::map<std::string, std::string> environment;
+  if (!options.gpu.empty()) environment["KERNELSMITH_GPU"] = options.gpu;
   const auto run = [&](int number) {
     return processes.Run({.argv = {tracer.string()},
+                          .env = environment,
                           .unset_env = {"LD_PRELOAD", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"},
                           .input = MakeRequest(candidate, sets, sequence, options, number),
                           .timeout = options.timeout,

@@ -44,6 +44,7 @@ struct TraceOutcome {
 struct TraceOptions {
   std::filesystem::path tracer;      // empty: kernelsmith-tracer beside this program
   std::string function = "forward";  // what to call
+  std::string gpu;  // the key of the model that host code sees; empty: as the settings have it
   std::chrono::milliseconds timeout{20'000};
   uint64_t memory_bytes = uint64_t{4} << 30;  // host memory of the child
   // What cudaMalloc hands out: an H100 has as much, and no page of it is touched.

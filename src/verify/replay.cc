@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "support/json.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 
@@ -17,13 +18,15 @@ Result<ReplayFile> ParseReplay(std::string_view text, const std::string& file) {
   if (!report.is_object() || !report.contains("findings") || !report["findings"].is_array()) {
     return InvalidInput(fmt::format("{}: not a report of kernelsmith verify --json", file));
   }
-  ReplayFile replay{.task = text_of(report, "task_path"),
-                    .direction = text_of(report, "direction"),
-                    .dtype = text_of(report, "dtype"),
-                    .mode = report.contains("mode") ? text_of(report, "mode") : "task",
-                    .candidate = text_of(report, "candidate"),
-                    .candidate_hash = text_of(report, "candidate_sha256"),
-                    .example = {}};
+  ReplayFile replay{
+      .task = text_of(report, "task_path"),
+      .direction = text_of(report, "direction"),
+      .dtype = text_of(report, "dtype"),
+      .mode = report.contains("mode") ? text_of(report, "mode") : "task",
+      .gpu = report.contains("gpu") ? text_of(report, "gpu") : std::string(DefaultGpuModel().key),
+      .candidate = text_of(report, "candidate"),
+      .candidate_hash = text_of(report, "candidate_sha256"),
+      .example = {}};
   if (replay.task.empty()) replay.task = text_of(report, "task");
   for (const json& finding : report["findings"]) {
     if (!finding.is_object() || !finding.contains("counterexample")) continue;

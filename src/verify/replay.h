@@ -14,6 +14,7 @@ struct ReplayFile {
   std::string direction;
   std::string dtype;
   std::string mode;
+  std::string gpu;
   std::string candidate;
   std::string candidate_hash;
   Counterexample example;

@@ -130,6 +130,8 @@ json ToJson(const Verdict& verdict) {
           {"direction", verdict.direction},
           {"dtype", verdict.dtype},
           {"mode", verdict.mode},
+          {"gpu", verdict.gpu},
+          {"architecture", verdict.architecture},
           {"candidate", verdict.candidate},
           {"call", verdict.call},
           {"candidate_sha256", verdict.candidate_hash},

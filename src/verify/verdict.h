@@ -109,6 +109,8 @@ struct Verdict {
   std::string direction;
   std::string dtype;
   std::string mode = "task";
+  std::string gpu;           // the key of the model that it was judged for
+  std::string architecture;  // its compute capability: 9.0
   std::string candidate;
   std::string call;            // how the candidate is called, with the quick shape's sizes
   std::string candidate_hash;  // a hash of its text: a replay says if it has changed since

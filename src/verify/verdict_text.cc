@@ -8,6 +8,7 @@
 
 #include "verify/tolerance.h"
 #include "verify/verdict.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 namespace {
@@ -107,6 +108,10 @@ std::string ToText(const Verdict& verdict, bool color) {
       }
       text += "\n";
     }
+  }
+  const Result<const GpuModel*> gpu = FindGpuModel(verdict.gpu);
+  if (verdict.kind == VerdictKind::kVerified && !verdict.gpu.empty() && gpu.ok()) {
+    text += fmt::format("  for {}, compute capability {}\n", (*gpu)->name, verdict.architecture);
   }
   if (!verdict.kernels.empty()) {
     text += fmt::format("  kernels: {}\n",

@@ -156,6 +156,8 @@ Verification::Verification(const Task& task, Candidate& candidate, const VerifyO
   verdict.direction = Name(options.direction);
   verdict.dtype = options.dtype;
   verdict.mode = task.mode;
+  verdict.gpu = options.gpu->key;
+  verdict.architecture = fmt::format("{}.{}", options.gpu->major, options.gpu->minor);
   verdict.candidate = candidate.path().string();
   verdict.seed = options.seed;
   verdict.allowed = options.policy.allow;

@@ -17,6 +17,7 @@
 #include "support/result.h"
 #include "tasks/task.h"
 #include "verify/verdict.h"
+#include "vgpu/gpu_model.h"
 
 namespace kernelsmith {
 
@@ -56,6 +57,7 @@ inline constexpr const char* kAllowWords[] = {"clocks", "sm_ids", "addresses", "
 struct VerifyOptions {
   TaskDirection direction = TaskDirection::kForward;
   std::string dtype = "task";
+  const GpuModel* gpu = &DefaultGpuModel();  // the one that the device poses as
   // Of all data; secret from the candidate. PyTorch's own draws depend on its upper half alone
   // (unless that is 0): callers that keep the upper half from one verification to the next have
   // those in the cache, and PyTorch need not start.
