@@ -172,6 +172,7 @@ jit::Helpers RunnerHelpers() {
           .mark_row = Runner::MarkRow,
           .mark_lanes = Runner::MarkEach,
           .matrix = FindMatrixKernels(DetectCpu()),
+          .multiply_shared = Runner::MultiplyShared,
           .multiply = Runner::Multiply,
           .matrix_access = Runner::MatrixAccess};
 }
@@ -196,6 +197,14 @@ void Runner::PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call
   context.warp->pc = call.pc;
 }
 
+// What the warp just saw of other threads.
+void Runner::CountSpin(jit::WarpContext& context) {
+  auto& compiled = static_cast<CompiledWarp&>(context);
+  const uint64_t seen = compiled.warp->wait_hash;
+  compiled.spins = seen == compiled.seen ? compiled.spins + 1 : 0;
+  compiled.seen = seen;
+}
+
 bool Runner::Handle(jit::BlockContext*, jit::WarpContext* context, const jit::HandlerCall* call,
                     uint32_t mask) {
   PrepareCall(*context, *call);
@@ -212,7 +221,9 @@ bool Runner::Handle(jit::BlockContext*, jit::WarpContext* context, const jit::Ha
       w.launch->screen->OnWarpSync(picture, in, mask);
       if (w.stopped) return false;
     }
+    if (in.waits) w.wait_hash = 0;
     in.handler(w, in, mask);
+    if (in.waits) CountSpin(*context);
     if (in.index && w.launch->screen != nullptr && w.launch->Wants(interest::kIndexArithmetic)) {
       WarpPicture picture(w);
       w.launch->screen->OnIndexArithmetic(picture, in, mask);
@@ -369,7 +380,9 @@ uint32_t Runner::Access(jit::BlockContext* block, jit::WarpContext* context,
   }
   if (w.launch->screen != nullptr && w.launch->screen->stopped()) return 0;
   if (call->find_only) return 2;
+  if (in.waits) w.wait_hash = 0;
   in.handler(w, in, mask);
+  if (in.waits) CountSpin(*context);
   return w.stopped ? 0 : 2;
 }
 
@@ -394,6 +407,14 @@ void Runner::MakeCompiled(Block& block) {
   set(Special::kEnvreg2, static_cast<uint32_t>(launch_.grid_workspace));
   set(Special::kDynamicSmemSize, request.dynamic_shared_bytes);
   set(Special::kTotalSmemSize, launch_.shared_bytes);
+  set(Special::kClusterNctaidX, request.cluster.x);
+  set(Special::kClusterNctaidY, request.cluster.y);
+  set(Special::kClusterNctaidZ, request.cluster.z);
+  set(Special::kClusterNctarank, static_cast<uint32_t>(request.cluster.Count()));
+  set(Special::kNclusteridX, request.grid.x / request.cluster.x);
+  set(Special::kNclusteridY, request.grid.y / request.cluster.y);
+  set(Special::kNclusteridZ, request.grid.z / request.cluster.z);
+  set(Special::kIsExplicitCluster, request.cluster.Count() > 1 ? kFullMask : 0);
   set(Special::kOne, 1);
   compiled.context = {.sites = sites_.data(),
                       .parameters = launch_.parameters,
@@ -439,13 +460,24 @@ void Runner::StartCompiled(Block& block) {
   set(Special::kCtaidY, block.index.y);
   set(Special::kCtaidZ, block.index.z);
   set(Special::kSmid, static_cast<uint32_t>(block.number % launch_.options->multiprocessors));
+  const Dim3 cluster = launch_.request.cluster;
+  set(Special::kClusterCtaidX, block.index.x % cluster.x);
+  set(Special::kClusterCtaidY, block.index.y % cluster.y);
+  set(Special::kClusterCtaidZ, block.index.z % cluster.z);
+  set(Special::kClusterCtarank, block.rank);
+  set(Special::kClusteridX, block.index.x / cluster.x);
+  set(Special::kClusteridY, block.index.y / cluster.y);
+  set(Special::kClusteridZ, block.index.z / cluster.z);
   compiled.context.shared_host = reinterpret_cast<uint64_t>(block.shared);
   if (block.screen != nullptr) compiled.context.screen = &block.screen->view;
   for (CompiledWarp& warp : compiled.warps) {
     warp.registers = nullptr;
     warp.loops = warp.warp->loops.data();
+    warp.spins = 0;
     warp.state = CompiledWarp::State::kFresh;
   }
+  // The cluster's barrier looks at the warps of all its blocks.
+  if (block.cluster != nullptr) MakeWarpsReady(block);
 }
 
 // What the interpreter expects of warps that compiled code has not touched, when something needs
@@ -504,6 +536,7 @@ void Runner::NoteOutcome(Warp& w, CompiledWarp& compiled) {
         }
       }
       w.skip_entry = true;
+      compiled.spins = 0;
       // Let the interpreter find out whether the loop waits for somebody.
       if (compiled.outcome == jit::Outcome::kGiveWay) w.entries = nullptr;
       break;
@@ -552,7 +585,9 @@ std::optional<Runner::BlockOutcome> Runner::RunTogether(Block& block) {
     }
     if (done == count) {
       for (size_t i = 0; i < count; ++i) {
-        if (compiled.warps[i].registers != nullptr) NoteOutcome(block.warps[i], compiled.warps[i]);
+        if (compiled.warps[i].registers != nullptr || block.cluster != nullptr) {
+          NoteOutcome(block.warps[i], compiled.warps[i]);
+        }
       }
       block.finished_warps = static_cast<uint32_t>(count);
       return BlockOutcome::kDone;

@@ -82,6 +82,7 @@ struct WarpContext {
   uint32_t lanes = ~0u;  // those that there are: the last warp of a block may have fewer than 32
   uint32_t exit_pc = 0;  // kBarrier: which one
   uint32_t exit = 0;     // kLeave, kGiveWay: CompiledKernel::exits
+  uint32_t spins = 0;    // tests of what others do in a row that saw nothing new
   Outcome outcome = Outcome::kDone;
 };
 
@@ -172,6 +173,10 @@ struct Helpers {
 
   // -- matrix instructions, on fragments whose registers are arrays of 32 lanes.
   const MatrixKernels* matrix = nullptr;  // null: the machine has no vectors for them
+  // wgmma: `a` and `b` are the descriptors, `add` says whether d counts; the registers are those of
+  // d and, unless a is in shared memory, of a. False: as above.
+  bool (*multiply_shared)(BlockContext*, WarpContext*, const WgmmaInfo*, uint64_t a, uint64_t b,
+                          bool add, void* const* registers) = nullptr;
   // A product that the kernels do not have. The registers are those of d, a, b and c.
   void (*multiply)(const MatrixInfo*, void* const* registers) = nullptr;
   // Loads or stores a fragment. False: nothing has happened, and the handler must see to it.

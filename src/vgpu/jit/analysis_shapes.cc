@@ -115,7 +115,6 @@ bool Analysis::IsNative(const Instruction& in) const {
   const bool f32 = in.type == ptx::Type::kF32;
   const bool is_float = f32 || in.type == ptx::Type::kF64;
   switch (FactsOf(in.op).jit) {
-    case JitCode::kInterpreter:
     case JitCode::kFlow:
     case JitCode::kHandler:
       return false;
@@ -191,6 +190,7 @@ bool Analysis::IsNativeByOwnRule(const Instruction& in) const {
       return IsHalf(in.type) && IsPlainHalf(in);
     case Op::kMma:
     case Op::kWmmaMma:
+    case Op::kWgmma:
     case Op::kMovmatrix:
       return true;
     case Op::kLdmatrix:
@@ -216,7 +216,7 @@ Shape Analysis::AddressShape(uint32_t pc, const Instruction& in) const {
 }
 
 Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
-  if (!IsNative(in) || IsMatrix(in.op)) return kVaryingShape;
+  if (!IsNative(in) || IsMatrix(in.op) || in.op == Op::kWgmma) return kVaryingShape;
   const Shape a = ShapeOf(pc, in.a);
   const Shape b = ShapeOf(pc, in.b);
   const Shape c = ShapeOf(pc, in.c);

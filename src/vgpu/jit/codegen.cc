@@ -19,10 +19,13 @@ using llvm::Type;
 namespace {
 
 // Back edges before compiled code gives way to the interpreter, which knows how to let others run.
-// With instructions that may wait for other threads soon; without, only because a plain load may be
-// such an instruction, too.
+// In loops with instructions that may wait for other threads soon; in others, only because a plain
+// load may be such an instruction, too.
 constexpr uint32_t kWaitingBackEdges = 1 << 10;
 constexpr uint32_t kPlainBackEdges = 1 << 24;
+// Tests in a row that saw nothing new: somebody else must do something. A few more than it takes
+// to test several barriers once each.
+constexpr uint32_t kSpins = 8;
 
 }  // namespace
 
@@ -264,7 +267,7 @@ llvm::Value* CodeGenerator::WarpField(size_t offset, Type* type) {
   llvm::Value* place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offset);
   llvm::LoadInst* load = builder_.CreateLoad(type, place);
   // All but these stay as they are.
-  if (offset != offsetof(WarpContext, registers)) {
+  if (offset != offsetof(WarpContext, registers) && offset != offsetof(WarpContext, spins)) {
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   }
   return load;
@@ -626,13 +629,20 @@ void CodeGenerator::CountBackEdge(uint32_t target) {
   if (target > pc_) return;
   // Most loops of a slice do nothing but count, and LLVM takes them away: see LimitLoops.
   if (request_.slice && !analysis_.has_waits()) return;
+  const auto first = function_.code.begin() + target;
+  const bool waits = std::any_of(first, function_.code.begin() + pc_ + 1,
+                                 [](const Instruction& in) { return in.waits; });
+  const uint32_t cost = waits ? kPlainBackEdges / kWaitingBackEdges : 1;
   llvm::Value* count = builder_.CreateAdd(builder_.CreateLoad(builder_.getInt32Ty(), back_edges_),
-                                          builder_.getInt32(1));
+                                          builder_.getInt32(cost));
   builder_.CreateStore(count, back_edges_);
-  const uint32_t most = analysis_.has_waits() ? kWaitingBackEdges : kPlainBackEdges;
+  llvm::Value* enough = builder_.CreateICmpUGT(count, builder_.getInt32(kPlainBackEdges));
+  if (waits) {
+    llvm::Value* spins = WarpField(offsetof(WarpContext, spins), builder_.getInt32Ty());
+    enough = builder_.CreateOr(enough, builder_.CreateICmpUGE(spins, builder_.getInt32(kSpins)));
+  }
   BasicBlock* go_on = NewBlock("again");
-  Cold(builder_.CreateICmpUGT(count, builder_.getInt32(most)), LeaveBlock(Outcome::kGiveWay),
-       go_on);
+  Cold(enough, LeaveBlock(Outcome::kGiveWay), go_on);
   builder_.SetInsertPoint(go_on);
 }
 

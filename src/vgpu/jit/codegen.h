@@ -201,6 +201,9 @@ class CodeGenerator {
   // `bits`: the lanes that access; null: all. `site`: its number, or ~0.
   void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits, uint32_t site);
+  bool HasLaneKernel() const;
+  void CallLaneKernel(const void* kernel, llvm::Value* address, llvm::Value* delta,
+                      llvm::Value* bits, llvm::Value* elements);
   void EmitAtomic(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitMark(const Value& address, llvm::Value* bits);
   // The result of an access.
@@ -230,12 +233,14 @@ class CodeGenerator {
   struct Decoded {
     bool is_a = false;
     math::MmaType type{};
-    uint32_t doubles = 0;
+    uint32_t floats = 0;
     std::vector<uint32_t> webs;  // its registers
     llvm::AllocaInst* slot = nullptr;
   };
   void FindFragments();
   void EmitMma();
+  void EmitWgmma();
+  llvm::Value* FirstLane(const Value& value);
   void EmitMatrixAccess();
   void EmitMovmatrix();
   llvm::Value* Pointer(const void* address);

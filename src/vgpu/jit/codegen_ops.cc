@@ -107,6 +107,8 @@ void CodeGenerator::EmitNative() {
     case Op::kMma:
     case Op::kWmmaMma:
       return EmitMma();
+    case Op::kWgmma:
+      return EmitWgmma();
     case Op::kLdmatrix:
     case Op::kStmatrix:
     case Op::kWmmaLoad:
