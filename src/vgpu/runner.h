@@ -114,6 +114,8 @@ class Runner {
   static std::optional<uint64_t> MatrixDelta(jit::BlockContext& block, Warp& w,
                                              const jit::MatrixAccess& access, uint64_t low,
                                              uint64_t bytes);
+  static jit::Site LikelyPlace(const jit::BlockContext& block, const jit::MatrixAccess& access,
+                               uint64_t address);
   static bool MatrixAccess(jit::BlockContext* block, jit::WarpContext* context,
                            const jit::MatrixAccess* access, const uint64_t* address,
                            uint32_t stride, void* const* registers);

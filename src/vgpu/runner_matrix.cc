@@ -177,6 +177,17 @@ std::optional<uint64_t> Runner::MatrixDelta(jit::BlockContext& block, Warp& w,
   return site.delta;
 }
 
+// Where such an access usually is, by one of its addresses: shared memory, or as the time before.
+jit::Site Runner::LikelyPlace(const jit::BlockContext& block, const jit::MatrixAccess& access,
+                              uint64_t address) {
+  const MemorySpace space = access.instruction->space;
+  const uint64_t window = space == MemorySpace::kShared ? 0 : block.shared_window;
+  const bool shared = space == MemorySpace::kShared ||
+                      (space == MemorySpace::kGeneric && address - window < block.shared_bytes);
+  if (!shared) return block.sites[access.site];
+  return {.low = window, .limit = block.shared_bytes, .delta = block.shared_host - window};
+}
+
 bool Runner::MatrixAccess(jit::BlockContext* block, jit::WarpContext* context,
                           const jit::MatrixAccess* access, const uint64_t* address, uint32_t stride,
                           void* const* registers) {
@@ -186,6 +197,15 @@ bool Runner::MatrixAccess(jit::BlockContext* block, jit::WarpContext* context,
   uint64_t rows[kMostRegisters * kMatrixRows];
   if (in.op == Op::kLdmatrix || in.op == Op::kStmatrix) {
     const uint32_t lanes = kMatrixRows * in.list_count;
+    const auto access_rows = [&] {
+      (write ? kernels.store_rows : kernels.load_rows)(rows, in.list_count,
+                                                       access->info->transposed, registers);
+      return true;
+    };
+    const jit::Site place = LikelyPlace(*block, *access, address[0]);
+    if (kernels.translate_rows(address, lanes, place.low, place.limit, place.delta, rows)) {
+      return access_rows();
+    }
     uint64_t low = ~uint64_t{0};
     uint64_t high = 0;
     uint64_t bits = 0;
@@ -198,9 +218,7 @@ bool Runner::MatrixAccess(jit::BlockContext* block, jit::WarpContext* context,
     const auto delta = MatrixDelta(*block, *context->warp, *access, low, high - low + kRowBytes);
     if (!delta) return false;
     for (uint32_t i = 0; i < lanes; ++i) rows[i] = address[i] + *delta;
-    (write ? kernels.store_rows : kernels.load_rows)(rows, in.list_count, access->info->transposed,
-                                                     registers);
-    return true;
+    return access_rows();
   }
   const Fragment& fragment = FragmentOf(*access);
   if (fragment.bits < 8) return false;

@@ -648,7 +648,7 @@ void CodeGenerator::CountBackEdge(uint32_t target) {
 
 void CodeGenerator::EmitBarrier() {
   const bool plain = !analysis_.Guarded(*in_) && !in_->b.exists() && !in_->c.exists() &&
-                     !in_->d.exists() && analysis_.ConstantOf(in_->a) &&
+                     !in_->d.exists() && analysis_.ConstantIn(*in_, in_->a) &&
                      in_->variant == static_cast<uint8_t>(BarrierKind::kSync);
   if (!plain) {
     builder_.CreateBr(LeaveBlock());
