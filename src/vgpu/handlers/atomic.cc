@@ -278,7 +278,7 @@ struct Ways {
   Handler scalar = nullptr;
   Handler vector = nullptr;
   AtomicKernel lanes = nullptr;
-  AtomicKernel reduce = nullptr;  // as `lanes`, for red
+  AtomicKernel reduce = nullptr;  // as `lanes`, without the old values
 };
 
 template <typename T, AtomicOp kOp>
@@ -376,9 +376,9 @@ Handler FindAtomicHandler(const Instruction& in) {
   return width ? FindWays(in).vector : nullptr;
 }
 
-AtomicKernel FindAtomicKernel(const Instruction& in) {
-  if (in.op == Op::kRed) return FindWays(in).reduce;
-  return in.op == Op::kAtom ? FindWays(in).lanes : nullptr;
+AtomicKernel FindAtomicKernel(const Instruction& in, bool tells) {
+  if (in.op != Op::kAtom && in.op != Op::kRed) return nullptr;
+  return tells ? FindWays(in).lanes : FindWays(in).reduce;
 }
 
 }  // namespace kernelsmith::vgpu

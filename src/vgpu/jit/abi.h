@@ -152,8 +152,8 @@ struct Helpers {
   // filled, try again; 2: it is done.
   uint32_t (*access)(BlockContext*, WarpContext*, const HandlerCall*, uint32_t mask) = nullptr;
 
-  // Null: only the handler does this one.
-  AtomicKernel (*find_atomic)(const Instruction&) = nullptr;
+  // Null: only the handler does this one. `tells`: the old values are wanted.
+  AtomicKernel (*find_atomic)(const Instruction&, bool tells) = nullptr;
 
   // -- screened launches (vgpu/screen.h). False: the launch is over.
   // `access`: bytes a lane, then how many lanes, then the first of them, 8 bits each; kWrites.

@@ -227,6 +227,18 @@ uint32_t Analysis::WriteWeb(uint32_t pc, Operand operand) const {
   return web;
 }
 
+bool Analysis::TellsOldValue(uint32_t pc) const {
+  const Operand old = function_.code[pc].d;
+  if (!old.exists()) return false;
+  const uint32_t web = WriteWeb(pc, old);
+  return std::any_of(touched_.begin(), touched_.end(), [&](const std::vector<Touched>& list) {
+    const bool itself = &list == &touched_[pc];
+    return std::any_of(list.begin(), list.end(), [&](const Touched& t) {
+      return t.read == web && !(itself && t.touch == Touch::kUpdate);
+    });
+  });
+}
+
 std::vector<LiveValue> Analysis::LiveBefore(uint32_t pc) const {
   const CodeBlock& block = blocks_[block_of_[pc]];
   // Forward: which web each place holds. Backward: whether anybody will read it.

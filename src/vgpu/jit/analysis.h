@@ -94,6 +94,8 @@ class Analysis {
 
   uint32_t ReadWeb(uint32_t pc, Operand operand) const;
   uint32_t WriteWeb(uint32_t pc, Operand operand) const;
+  // Somebody looks at what was in memory before the atomic.
+  bool TellsOldValue(uint32_t pc) const;
   // Values that live before the instruction.
   std::vector<LiveValue> LiveBefore(uint32_t pc) const;
   // The web has the value that it had when the code was entered, whichever way it came here: what

@@ -119,17 +119,31 @@ Value CodeGenerator::Reshape(const Value& value, Shape shape) {
 
 Value CodeGenerator::LoadWeb(uint32_t web) {
   Value value{analysis_.webs()[web].shape, {}};
-  for (llvm::AllocaInst* slot : storage_[web]) {
-    value.part.push_back(builder_.CreateLoad(slot->getAllocatedType(), slot));
-  }
+  for (size_t i = 0; i < storage_[web].size(); ++i) value.part.push_back(LoadPart(web, i));
   return value;
+}
+
+llvm::Value* CodeGenerator::LoadPart(uint32_t web, size_t part) {
+  llvm::AllocaInst* slot = storage_[web][part];
+  if (homes_[web] != nullptr) {
+    return builder_.CreateAlignedLoad(slot->getAllocatedType(), homes_[web], llvm::Align(kHomeAlign));
+  }
+  return builder_.CreateLoad(slot->getAllocatedType(), slot);
+}
+
+void CodeGenerator::StorePart(uint32_t web, size_t part, llvm::Value* value) {
+  if (homes_[web] != nullptr) {
+    builder_.CreateAlignedStore(value, homes_[web], llvm::Align(kHomeAlign));
+  } else {
+    builder_.CreateStore(value, storage_[web][part]);
+  }
 }
 
 void CodeGenerator::StoreWeb(uint32_t web, const Value& value) {
   ForgetDecoded(web);
   const Value shaped = Reshape(value, analysis_.webs()[web].shape);
   for (size_t i = 0; i < shaped.part.size(); ++i) {
-    builder_.CreateStore(shaped.part[i], storage_[web][i]);
+    StorePart(web, i, shaped.part[i]);
   }
 }
 
@@ -442,6 +456,7 @@ void CodeGenerator::Run() {
       storage_.back().push_back(slot);
     }
   }
+  FindHomes();
   back_edges_ = Slot(i32);
   builder_.CreateStore(builder_.getInt32(0), back_edges_);
   if (request_.slice) {
@@ -511,7 +526,7 @@ void CodeGenerator::EmitInstruction() {
   CoverSides();
   const bool guarded = analysis_.Guarded(*in_);
   const bool access = analysis_.IsNativeAccess(*in_) ||
-                      (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_));
+                      (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_, false));
   const bool together = FactsOf(in_->op).partners != Partners::k_;
   const bool by_handler = ScreenedByHandler(*in_) || (together && !whole_warps_) ||
                           !(access || analysis_.IsNative(*in_));
@@ -629,9 +644,11 @@ void CodeGenerator::CountBackEdge(uint32_t target) {
   if (target > pc_) return;
   // Most loops of a slice do nothing but count, and LLVM takes them away: see LimitLoops.
   if (request_.slice && !analysis_.has_waits()) return;
-  const auto first = function_.code.begin() + target;
-  const bool waits = std::any_of(first, function_.code.begin() + pc_ + 1,
-                                 [](const Instruction& in) { return in.waits; });
+  bool waits = false;
+  for (uint32_t pc = target; pc <= pc_; ++pc) {
+    const Instruction& in = function_.code[pc];
+    waits |= in.waits && (in.op != Op::kAtom || analysis_.TellsOldValue(pc));
+  }
   const uint32_t cost = waits ? kPlainBackEdges / kWaitingBackEdges : 1;
   llvm::Value* count = builder_.CreateAdd(builder_.CreateLoad(builder_.getInt32Ty(), back_edges_),
                                           builder_.getInt32(cost));

@@ -41,6 +41,19 @@ void CodeGenerator::FindFragments() {
   }
 }
 
+// They live in `save` from the beginning: so many values would be copied at each barrier.
+void CodeGenerator::FindHomes() {
+  homes_.assign(analysis_.webs().size(), nullptr);
+  for (uint32_t web = 0; web < homes_.size(); ++web) {
+    if (!fragments_[web] || !analysis_.webs()[web].shape.varying()) continue;
+    homes_[web] = SavePlace(SlotOf(storage_[web]));
+  }
+}
+
+llvm::Value* CodeGenerator::PlaceOf(uint32_t web) {
+  return homes_[web] != nullptr ? homes_[web] : storage_[web][0];
+}
+
 llvm::Value* CodeGenerator::Pointer(const void* address) {
   return builder_.CreateIntToPtr(builder_.getInt64(reinterpret_cast<uint64_t>(address)),
                                  builder_.getPtrTy());
@@ -61,7 +74,7 @@ llvm::Value* CodeGenerator::LanesInMemory(Operand operand, bool any_nan) {
   if (operand.base() == OperandBase::kRegister) {
     const Web& web = analysis_.webs()[analysis_.ReadWeb(pc_, operand)];
     if (web.shape.varying() && (any_nan || !web.raw)) {
-      return storage_[analysis_.ReadWeb(pc_, operand)][0];
+      return PlaceOf(analysis_.ReadWeb(pc_, operand));
     }
   }
   llvm::Value* lanes = Expand(Read(operand, any_nan));
@@ -73,7 +86,7 @@ llvm::Value* CodeGenerator::LanesInMemory(Operand operand, bool any_nan) {
 llvm::Value* CodeGenerator::ResultInMemory(Operand operand) {
   const uint32_t web = analysis_.WriteWeb(pc_, operand);
   ForgetDecoded(web);
-  return storage_[web][0];
+  return PlaceOf(web);
 }
 
 llvm::Value* CodeGenerator::PointerTable(ArrayRef<llvm::Value*> pointers, unsigned first) {

@@ -450,9 +450,11 @@ void CodeGenerator::EmitAtomic(const Value& address, llvm::Value* delta, llvm::V
   llvm::AllocaInst* c = in.c.exists() ? in_memory(in.c) : b;
   llvm::AllocaInst* old = Slot(lanes);
   llvm::Value* warp = WarpField(offsetof(WarpContext, warp), builder_.getPtrTy());
-  CallAddress(reinterpret_cast<const void*>(request_.helpers.find_atomic(in)), builder_.getVoidTy(),
+  const bool tells = analysis_.TellsOldValue(pc_);
+  CallAddress(reinterpret_cast<const void*>(request_.helpers.find_atomic(in, tells)),
+              builder_.getVoidTy(),
               {warp, addresses_, b, c, old, bits == nullptr ? builder_.getInt32(kFullMask) : bits});
-  if (!in.d.exists()) return;
+  if (!tells) return;
   llvm::Type* target = VectorOf(ElementOf(in.d.width()));
   llvm::Value* result = builder_.CreateZExtOrTrunc(builder_.CreateLoad(lanes, old), target);
   WriteAccessed(in.d, {kVaryingShape, {result}}, bits);
