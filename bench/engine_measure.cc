@@ -1,7 +1,6 @@
 #include "engine_measure.h"
 
 #include <fmt/format.h>
-
 #include <time.h>
 
 #include <algorithm>

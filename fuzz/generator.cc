@@ -529,7 +529,7 @@ class Generator {
                                               "red# add.noftz.bf16x2 @, $R"};
     const std::vector<std::string> vectors = {"red# add.v2.f32 @, {$F, $F}",
                                               "red# add.noftz.v2.f16x2 @, {$R, $R}",
-                                              "red# max.v4.bf16 @, {$H, $H, $H, $H}"};
+                                              "red# max.noftz.v4.bf16 @, {$H, $H, $H, $H}"};
     const std::vector<std::string> telling = {"atom# (add|min|max).(u32|s32) $R, @, $r",
                                               "atom# (and|or|xor|exch).b32 $R, @, $r",
                                               "atom# (inc|dec).u32 $R, @, $r",
@@ -608,8 +608,8 @@ class Generator {
         OneIn(2) ? "cp.async.bulk.global.shared::cta.bulk_group"
                  : "cp.reduce.async.bulk.global.shared::cta.bulk_group." +
                        Choose({"add.u32", "add.u64", "min.s32", "max.u32", "and.b32", "xor.b32"});
-    Emit(unit, fmt::format("{}{} [%x2+{}], [%i7+{}], 16;", Guard(), how, 16 * Below(4),
-                           16 * Below(2)));
+    Emit(unit,
+         fmt::format("{}{} [%x2+{}], [%i7+{}], 16;", Guard(), how, 16 * Below(4), 16 * Below(2)));
     Emit(unit, "cp.async.bulk.commit_group;");
     Emit(unit, "cp.async.bulk.wait_group 0;");
   }
@@ -844,7 +844,7 @@ class Generator {
     if (kind < 25) return Atomic(scope);
     if (kind < 33) return Together(scope);
     if (kind < 36 && scope.together) {
-      return OneIn(3) && waits_in_loops_ && !exits_ ? AllThreads(scope) : Exchange();
+      return OneIn(2) && waits_in_loops_ && !exits_ ? AllThreads(scope) : Exchange();
     }
     if (kind < 36 && OneIn(2)) return BulkOut();
     if (scope.depth < 3) {

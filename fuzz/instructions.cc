@@ -296,7 +296,8 @@ const std::vector<std::string_view>& MatrixPatterns() {
 
 const std::vector<std::string_view>& WarpgroupPatterns() {
   static const std::vector<std::string_view> patterns = {
-      "wgmma.mma_async.sync.aligned.m64n8k16.f32.(f16.f16|bf16.bf16) {$F, $F', $F', $F'}, %x4, %x5, "
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.(f16.f16|bf16.bf16) {$F, $F', $F', $F'}, %x4, "
+      "%x5, "
       "(1|0), (1|-1), (1|-1), (0|1), (0|1)",
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.(f16.f16|bf16.bf16) {$F, $F', $F', $F'}, {$R, $R, "
       "$R, $R}, %x5, $P, (1|-1), 1, (0|1)",

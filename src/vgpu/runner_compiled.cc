@@ -17,6 +17,9 @@ namespace kernelsmith::vgpu {
 namespace {
 
 constexpr size_t kSaveAlignment = 64;
+// Entries of compiled code in a row where registers do not have its form, before the interpreter
+// goes on alone for a turn.
+constexpr uint32_t kMostRefused = 8;
 
 void Activate(Warp& w, uint32_t lanes) {
   w.frame = w.lane_frame[0];
@@ -626,6 +629,7 @@ WarpOutcome Runner::RunMixed(Warp& w) {
   CompiledWarp& compiled = w.block->compiled->warps[w.index];
   ForgetShared(w.block->compiled->context);
   std::optional<uint32_t> entry;
+  uint32_t refused = 0;  // times in a row that compiled code could not go on
   if (compiled.state == CompiledWarp::State::kFresh) {
     entry = jit::kStart;
   } else if (compiled.state == CompiledWarp::State::kArrived) {
@@ -656,8 +660,14 @@ WarpOutcome Runner::RunMixed(Warp& w) {
     const auto block = static_cast<uint32_t>(compiled_->entry_of_pc[w.pc]);
     if (Enter(compiled, block)) {
       entry = jit::EntryOf(block);
-    } else {
-      w.skip_entry = true;
+      refused = 0;
+      continue;
+    }
+    w.skip_entry = true;
+    // A loop that waits for somebody must come to give way.
+    if (++refused == kMostRefused) {
+      w.entries = nullptr;
+      refused = 0;
     }
   }
 }

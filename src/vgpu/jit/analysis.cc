@@ -324,8 +324,8 @@ void Analysis::FindConstants() {
     for (const Touched& t : touched_[pc]) {
       if (t.write == ~0u) continue;
       Web& web = webs_[t.write];
-      const bool same = value && t.touch == Touch::kWrite &&
-                        (!written[t.write] || web.constant == value);
+      const bool same =
+          value && t.touch == Touch::kWrite && (!written[t.write] || web.constant == value);
       if (!same) varies[t.write] = true;
       written[t.write] = true;
       web.constant = value;

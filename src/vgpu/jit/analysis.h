@@ -47,7 +47,8 @@ struct Web {
   Shape shape;
   bool raw = false;         // an f32 whose NaNs may have any bits: see codegen.h
   bool zero_first = false;  // may be read before it is written
-  // All that is written to it is this number: compilers keep those that they use often in registers.
+  // All that is written to it is this number: compilers keep those that they use often in
+  // registers.
   std::optional<int64_t> constant;
 };
 

@@ -126,7 +126,8 @@ Value CodeGenerator::LoadWeb(uint32_t web) {
 llvm::Value* CodeGenerator::LoadPart(uint32_t web, size_t part) {
   llvm::AllocaInst* slot = storage_[web][part];
   if (homes_[web] != nullptr) {
-    return builder_.CreateAlignedLoad(slot->getAllocatedType(), homes_[web], llvm::Align(kHomeAlign));
+    return builder_.CreateAlignedLoad(slot->getAllocatedType(), homes_[web],
+                                      llvm::Align(kHomeAlign));
   }
   return builder_.CreateLoad(slot->getAllocatedType(), slot);
 }

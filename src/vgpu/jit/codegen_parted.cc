@@ -183,8 +183,7 @@ void CodeGenerator::EmitDetour(llvm::Value* take, llvm::Value* stay, uint32_t ta
     EmitArm(arm, ways[i].first);
     for (const auto& [web, slots] : arm.kept) {
       for (size_t part = 0; part < slots.size(); ++part) {
-        StorePart(web, part,
-                  builder_.CreateLoad(slots[part]->getAllocatedType(), slots[part]));
+        StorePart(web, part, builder_.CreateLoad(slots[part]->getAllocatedType(), slots[part]));
       }
     }
   }
