@@ -52,7 +52,7 @@ class Checked {
       vgpu::LaunchRequest request = LaunchOf(problem, *module_, arguments_);
       request.observer = how_ == How::kAlone ? nullptr : &list;
       vgpu::LaunchResult result;
-      KS_TRY(const double seconds, Time([&]() -> Result<void> {
+      KS_TRY(const double seconds, Time(options_.measuring, [&]() -> Result<void> {
                KS_TRY(result, gpu_->Launch(request));
                return {};
              }));

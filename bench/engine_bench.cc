@@ -122,7 +122,7 @@ class Virtual final : public Contender {
 Result<Times> Measure(Contender& contender, const Problem& problem, const Measuring& measuring) {
   KS_RETURN_IF_ERROR(contender.Begin(problem));
   KS_TRY(const Times times,
-         BestOf(measuring, [&] { return Time([&] { return contender.Run(); }); }));
+         BestOf(measuring, [&] { return Time(measuring, [&] { return contender.Run(); }); }));
   KS_TRY(const std::vector<float> out, contender.End());
   KS_RETURN_IF_ERROR(CheckOutput(problem, out));
   return times;

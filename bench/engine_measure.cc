@@ -1,6 +1,7 @@
 #include "engine_measure.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -25,15 +26,23 @@ void Measuring::AddTo(CLI::App& app) {
   app.add_option("--only", only, "One kernel");
   app.add_option("--seconds", seconds, "For one contender on one problem, about")
       ->capture_default_str();
-  app.add_option("--threads", threads, "For every contender")
+  app.add_option("--threads", threads, "For every contender; with one, times are the processor's")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
 }
 
-Result<double> Time(const std::function<Result<void>()>& run) {
-  const auto begin = Clock::now();
+Result<double> Time(const Measuring& measuring, const std::function<Result<void>()>& run) {
+  const auto now = [&] {
+    if (measuring.threads > 1) {
+      return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+    }
+    timespec used{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+  };
+  const double begin = now();
   KS_RETURN_IF_ERROR(run());
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return now() - begin;
 }
 
 Result<Times> BestOf(const Measuring& measuring, const std::function<Result<double>()>& timed) {

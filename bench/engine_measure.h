@@ -37,8 +37,9 @@ struct Times {
 // Best of several: what others on the machine add is not the engine's. `timed` runs once and says
 // how many seconds it took.
 Result<Times> BestOf(const Measuring& measuring, const std::function<Result<double>()>& timed);
-// The seconds that `run` takes.
-Result<double> Time(const std::function<Result<void>()>& run);
+// The seconds that `run` takes; on one thread those of the processor, so that other work on the
+// machine does not count.
+Result<double> Time(const Measuring& measuring, const std::function<Result<void>()>& run);
 
 // Prints how slices of the products in `kernels` compare with the products (engine_slices.cc).
 Result<void> BenchSlices(const std::shared_ptr<const ptx::Module>& kernels,

@@ -77,7 +77,7 @@ Result<void> BenchSlices(const std::shared_ptr<const ptx::Module>& kernels,
     };
     vgpu::SliceRecord slice{.outputs = {{.address = arguments.out, .bytes = bytes}}};
     launch.slice = &slice;
-    KS_TRY(const Times sliced, BestOf(measuring, [&] { return Time(run); }));
+    KS_TRY(const Times sliced, BestOf(measuring, [&] { return Time(measuring, run); }));
     if (!slice.possible) return InvalidInput("no slice: " + slice.why);
     const auto& writes = slice.outputs[0].writes;
     if (!std::all_of(writes.begin(), writes.end(), [](uint8_t count) { return count == 1; })) {
@@ -85,7 +85,7 @@ Result<void> BenchSlices(const std::shared_ptr<const ptx::Module>& kernels,
     }
     launch.slice = nullptr;
     launch.grid.y = std::min<uint32_t>(rows, 2);
-    KS_TRY(const Times part, BestOf(measuring, [&] { return Time(run); }));
+    KS_TRY(const Times part, BestOf(measuring, [&] { return Time(measuring, run); }));
     const double whole = part.best * rows / launch.grid.y;
     fmt::print(
         "slice of {} of {} x {}: {:.1f} ms with {:.0f} % of the instructions (first run {:.1f} "

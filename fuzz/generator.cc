@@ -525,7 +525,11 @@ class Generator {
                                                 "red# (and|or|xor).b32 @, $r",
                                                 "red# (add.u64|min.s64|max.u64|and.b64) @, $d"};
     const std::vector<std::string> ordered = {"red# (inc|dec).u32 @, $r", "red# add.f32 @, $F",
-                                              "red# add.f64 @, $G", "red# add.noftz.f16x2 @, $R"};
+                                              "red# add.f64 @, $G", "red# add.noftz.f16x2 @, $R",
+                                              "red# add.noftz.bf16x2 @, $R"};
+    const std::vector<std::string> vectors = {"red# add.v2.f32 @, {$F, $F}",
+                                              "red# add.noftz.v2.f16x2 @, {$R, $R}",
+                                              "red# max.noftz.v4.bf16 @, {$H, $H, $H, $H}"};
     const std::vector<std::string> telling = {"atom# (add|min|max).(u32|s32) $R, @, $r",
                                               "atom# (and|or|xor|exch).b32 $R, @, $r",
                                               "atom# (inc|dec).u32 $R, @, $r",
@@ -538,6 +542,7 @@ class Generator {
       forms.insert(forms.end(), more.begin(), more.end());
     };
     if (!waits_in_loops_ || space == ".shared") allow(ordered);
+    if (!waits_in_loops_ && space == ".global") allow(vectors);
     if (waits_in_loops_ ? space == ".shared" : scope.leave.empty()) allow(telling);
     Emit(unit, Guard() + Expand(Pick(forms)) + ";");
     std::string& text = program_.lines.back().text;
@@ -564,6 +569,114 @@ class Generator {
     Emit(unit, "mad.lo.u32 %a2, %a2, 32, %i6;");
     Emit(unit, fmt::format("ld.shared.b32 {}, [%a2];", Register(OneIn(2) ? 'R' : 'F')));
     Emit(unit, "bar.sync 0;");
+  }
+
+  // What the block's first thread did to the mbarriers is done.
+  void InitMbarrier(int unit, const std::string& count) {
+    Emit(unit, "bar.sync 0;");
+    Emit(unit, "setp.eq.u32 %q0, %i4, 0;");
+    Emit(unit, "mov.u32 %a0, mbar;");
+    Emit(unit, fmt::format("@%q0 mbarrier.init.shared::cta.b64 [%a0], {};", count));
+    Emit(unit, "bar.sync 0;");
+  }
+
+  void AwaitMbarrier(int unit, const std::string& test) {
+    const std::string again = NewLabel();
+    Label(again);
+    Emit(unit, test);
+    Emit(unit, fmt::format("@!%q1 bra {};", again));
+  }
+
+  // A piece of the input comes to shared memory by an asynchronous copy, for all threads.
+  void BulkIn() {
+    const int unit = NewUnit();
+    const uint64_t bytes = 16 * (1 + Below(16));
+    InitMbarrier(unit, "1");
+    Emit(unit, fmt::format("@%q0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%a0], {};", bytes));
+    Emit(unit, fmt::format("@%q0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                           "[%i6+{}], [%x3+{}], {}, [%a0];",
+                           16 * Below(128), 16 * Below(200), bytes));
+    AwaitMbarrier(unit, "mbarrier.try_wait.parity.shared::cta.b64 %q1, [%a0], 0;");
+    Emit(unit, "bar.sync 0;");
+    Emit(unit, fmt::format("ld.shared.b32 {}, [%i7+{}];", Register('R'), 4 * Below(8)));
+  }
+
+  // A thread's own bytes go out by an asynchronous copy or are added to what is there.
+  void BulkOut() {
+    const int unit = NewUnit();
+    const std::string how =
+        OneIn(2) ? "cp.async.bulk.global.shared::cta.bulk_group"
+                 : "cp.reduce.async.bulk.global.shared::cta.bulk_group." +
+                       Choose({"add.u32", "add.u64", "min.s32", "max.u32", "and.b32", "xor.b32"});
+    Emit(unit,
+         fmt::format("{}{} [%x2+{}], [%i7+{}], 16;", Guard(), how, 16 * Below(4), 16 * Below(2)));
+    Emit(unit, "cp.async.bulk.commit_group;");
+    Emit(unit, "cp.async.bulk.wait_group 0;");
+  }
+
+  // As Exchange, by an mbarrier.
+  void Rendezvous() {
+    const int unit = NewUnit();
+    InitMbarrier(unit, "%c60");
+    Emit(unit, fmt::format("st.shared.b32 [%i7], {};", Register('R')));
+    Emit(unit, "mbarrier.arrive.shared::cta.b64 %x4, [%a0];");
+    AwaitMbarrier(unit, "mbarrier.test_wait.shared::cta.b64 %q1, [%a0], %x4;");
+    Emit(unit, fmt::format("rem.u32 %a2, {}, %c60;", Register('R')));
+    Emit(unit, "mad.lo.u32 %a2, %a2, 32, %i6;");
+    Emit(unit, fmt::format("ld.shared.b32 {}, [%a2];", Register('R')));
+    Emit(unit, "bar.sync 0;");
+  }
+
+  // Threads look into the memory of the other block of their cluster, and write there.
+  void OtherBlock() {
+    program_.clusters = true;
+    const int unit = NewUnit();
+    const auto barrier = [&] {
+      Emit(unit, Choose({"barrier.cluster.arrive;", "barrier.cluster.arrive.release.aligned;"}));
+      Emit(unit, Choose({"barrier.cluster.wait;", "barrier.cluster.wait.acquire.aligned;"}));
+    };
+    Emit(unit, fmt::format("st.shared.b32 [%i7], {};", Register('R')));
+    barrier();
+    Emit(unit, "mov.u32 %a0, %cluster_ctarank;");
+    Emit(unit, "xor.b32 %a0, %a0, 1;");
+    Emit(unit, "mapa.shared::cluster.u32 %a1, %i7, %a0;");
+    Emit(unit, fmt::format("{}ld.shared::cluster.b32 {}, [%a1];", Guard(), Register('R')));
+    Emit(unit, fmt::format("{}st.shared::cluster.b32 [%a1+{}], {};", Guard(), 4 + 4 * Below(7),
+                           Register('R')));
+    Emit(unit, fmt::format("{}red.shared::cluster.add.u32 [%a1+4], {};", Guard(), Register('R')));
+    barrier();
+  }
+
+  void Warpgroup() {
+    const int unit = NewUnit();
+    Emit(unit, "bar.sync 0;");
+    for (const char* descriptor : {"%x4", "%x5"}) {
+      Emit(unit, "shr.u32 %a0, %i6, 4;");
+      Emit(unit, fmt::format("add.u32 %a0, %a0, {};", Below(64)));
+      Emit(unit, fmt::format("cvt.u64.u32 {}, %a0;", descriptor));
+      const uint64_t bits = (1 + Below(16)) << 16 | (1 + Below(16)) << 32 | Below(4) << 62;
+      Emit(unit, fmt::format("or.b64 {0}, {0}, {1};", descriptor, bits));
+    }
+    Emit(unit, "wgmma.fence.sync.aligned;");
+    Emit(unit, Expand(Pick(WarpgroupPatterns())) + ";");
+    Emit(unit, "wgmma.commit_group.sync.aligned;");
+    Emit(unit, "wgmma.wait_group.sync.aligned 0;");
+    Emit(unit, "bar.sync 0;");
+  }
+
+  // Nobody has exited, and the others of the block come here as well.
+  void AllThreads(const Scope& scope) {
+    switch (Below(scope.depth == 0 ? 5 : 4)) {
+      case 0:
+        return BulkIn();
+      case 1:
+        return Rendezvous();
+      case 2:
+      case 3:
+        return Warpgroup();
+      default:
+        return OtherBlock();
+    }
   }
 
   void Together(const Scope& scope) {
@@ -730,7 +843,10 @@ class Generator {
     if (kind < 22) return Access(scope);
     if (kind < 25) return Atomic(scope);
     if (kind < 33) return Together(scope);
-    if (kind < 36 && scope.together) return Exchange();
+    if (kind < 36 && scope.together) {
+      return OneIn(2) && waits_in_loops_ && !exits_ ? AllThreads(scope) : Exchange();
+    }
+    if (kind < 36 && OneIn(2)) return BulkOut();
     if (scope.depth < 3) {
       if (kind < 42) return If(scope);
       if (kind < 46 && scope.depth < 2) return Loop(scope);
@@ -740,6 +856,7 @@ class Generator {
     if (kind == 48) return Carry();
     if (kind == 49 && OneIn(2)) return Call();
     if (kind == 50 && OneIn(4)) {
+      exits_ = true;
       Emit(NewUnit(), fmt::format("@{} {};", Register('P'), OneIn(2) ? "exit" : "ret"));
       return;
     }
@@ -776,6 +893,7 @@ class Generator {
   Program program_;
   bool faulty_ = false;
   bool waits_in_loops_ = false;
+  bool exits_ = false;  // some threads may have
   int units_ = 0;
   int labels_ = 0;
   int counters_ = 0;

@@ -270,7 +270,46 @@ const std::vector<std::string_view>& MatrixPatterns() {
       "wmma.mma.sync.aligned.row.col.m8n32k16.f32.f32 {$F, $F', $F', $F', $F', $F', $F', "
       "$F'}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$R, $R, $R, $R, $R, $R, $R, $R}, {$F, $F, $F, $F, "
       "$F, $F, $F, $F}",
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f16 {$F, $F', $F', $F'}, {$R, $R, $R, $R}, "
+      "{$R, $R}, {$R, $R}",
+      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {$F, $F', $F', $F'}, {$R, $R}, {$R}, "
+      "{$F, $F, $F, $F}",
+      "mma.sync.aligned.m8n8k4.(row|col).(row|col).f32.f16.f16.f32 {$F, $F', $F', $F', $F', $F', "
+      "$F', $F'}, {$R, $R}, {$R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "mma.sync.aligned.m16n8k32.row.col.f16.(e4m3|e5m2).(e4m3|e5m2).f16 {$R, $R'}, {$R, $R, $R, "
+      "$R}, {$R, $R}, {$R, $R}",
+      "mma.sync.aligned.m16n8k32.row.col(|.satfinite).s32.(s8|u8).(s8|u8).s32 {$R, $R', $R', $R'}, "
+      "{$R, $R, $R, $R}, {$R, $R}, {$R, $R, $R, $R}",
+      "mma.sync.aligned.m16n8k32.row.col(|.satfinite).s32.(s4|u4).(s4|u4).s32 {$R, $R', $R', $R'}, "
+      "{$R, $R}, {$R}, {$R, $R, $R, $R}",
+      "mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.(and|xor).popc {$R, $R', $R', $R'}, "
+      "{$R, $R}, {$R}, {$R, $R, $R, $R}",
+      "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$G, $G'}, {$G}, {$G}, {$G, $G}",
+      "wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32 {$F, $F', $F', $F', $F', $F', "
+      "$F', $F'}, {$R, $R, $R, $R}, {$R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
+      "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32 {$F, $F', $F', $F', $F', $F', "
+      "$F', $F'}, {$R, $R, $R, $R}, {$R, $R, $R, $R}, {$F, $F, $F, $F, $F, $F, $F, $F}",
       "movmatrix.sync.aligned.m8n8.trans.b16 $R, $R",
+  };
+  return patterns;
+}
+
+const std::vector<std::string_view>& WarpgroupPatterns() {
+  static const std::vector<std::string_view> patterns = {
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.(f16.f16|bf16.bf16) {$F, $F', $F', $F'}, %x4, "
+      "%x5, "
+      "(1|0), (1|-1), (1|-1), (0|1), (0|1)",
+      "wgmma.mma_async.sync.aligned.m64n8k16.f32.(f16.f16|bf16.bf16) {$F, $F', $F', $F'}, {$R, $R, "
+      "$R, $R}, %x5, $P, (1|-1), 1, (0|1)",
+      "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$F, $F', $F', $F', $F', $F', $F', $F'}, "
+      "%x4, %x5, (1|0), 1, 1, (0|1), (0|1)",
+      "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$R, $R', $R', $R'}, %x4, %x5, (1|0), 1, "
+      "(1|-1), (0|1), (0|1)",
+      "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {$F, $F', $F', $F'}, %x4, %x5, $P, 1, 1",
+      "wgmma.mma_async.sync.aligned.m64n8k32.(f32).(e4m3|e5m2).(e4m3|e5m2) {$F, $F', $F', $F'}, "
+      "{$R, $R, $R, $R}, %x5, (1|0), 1, 1",
+      "wgmma.mma_async.sync.aligned.m64n8k32(|.satfinite).s32.(s8|u8).(s8|u8) {$R, $R', $R', $R'}, "
+      "%x4, %x5, (1|0)",
   };
   return patterns;
 }

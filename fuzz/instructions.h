@@ -21,5 +21,7 @@ const std::vector<std::string_view>& WarpPatterns();
 // a kilobyte of the warp's own at %a2.
 const std::vector<std::string_view>& MatrixPatterns();
 const std::vector<std::string_view>& MatrixAccessPatterns();
+// wgmma with one tile of b; %x4 and %x5 are the descriptors of a and b.
+const std::vector<std::string_view>& WarpgroupPatterns();
 
 }  // namespace kernelsmith::fuzz

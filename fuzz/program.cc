@@ -92,7 +92,8 @@ std::string Program::Text() const {
         "  setp.lt.s32 %q, %a, %b;\n  @%q bra LESS;\n  mad.lo.s32 %a, %a, 3, %b;\n"
         "LESS:\n  xor.b32 %a, %a, %b;\n  st.param.b32 [result], %a;\n  ret;\n}\n";
   }
-  head += ".visible .entry k(.param .u64 out, .param .u32 five)\n{\n";
+  head += fmt::format(".visible .entry k(.param .u64 out, .param .u32 five){}\n{{\n",
+                      clusters ? " .reqnctapercluster 2, 1, 1" : "");
   const auto declare = [&](std::string_view type, std::string_view name, int count) {
     if (body.find(name) != std::string::npos || body.find("tlist") != std::string::npos) {
       head += fmt::format("  .reg .{} {}<{}>;\n", type, name, count);
@@ -113,6 +114,7 @@ std::string Program::Text() const {
   if (body.find("sh") != std::string::npos) {
     head += fmt::format("  .shared .align 16 .b8 sh[{}];\n", 32 * kMostThreads);
   }
+  if (body.find("mbar;") != std::string::npos) head += "  .shared .align 8 .b64 mbar[2];\n";
   if (body.find("loc") != std::string::npos) head += "  .local .align 16 .b8 loc[64];\n";
   return head + body + "}\n";
 }

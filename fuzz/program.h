@@ -32,6 +32,7 @@ struct Program {
   std::vector<uint32_t> input;
   vgpu::Dim3 grid;
   vgpu::Dim3 block;
+  bool clusters = false;  // blocks beside each other along x form pairs
 
   int units() const;
   // The module. Its kernel `k` has two parameters: the output's address and the number 5.

@@ -16,6 +16,7 @@ void SetShape(Program& program, int which) {
   Rng rng = Rng(program.seed).Fork(static_cast<uint64_t>(which) + 1);
   program.block = kBlocks[rng.Below(std::size(kBlocks))];
   program.grid = kGrids[rng.Below(std::size(kGrids))];
+  if (program.clusters) program.grid.x = (program.grid.x + 1) / 2 * 2;
 }
 
 }  // namespace kernelsmith::fuzz

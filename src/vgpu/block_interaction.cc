@@ -29,6 +29,8 @@ ListParts PartsOfList(const Instruction& in) {
       return {.results = in.list_count, .first_source = in.list_count};
     case ListUse::kBoth:
       return {.results = in.width, .first_source = in.width};
+    case ListUse::kSums:
+      return {.results = in.width};
     case ListUse::kMixed:
       return {.results = in.list_count};
   }

@@ -18,7 +18,6 @@
 #include "vgpu/block_interaction.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
-#include "vgpu/op_facts.h"
 #include "vgpu/runner.h"
 #include "vgpu/screen.h"
 #include "vgpu/streaming.h"
@@ -188,30 +187,6 @@ BlockInteraction InteractionOf(const LaunchState& launch) {
   return InteractionOf(*launch.kernel, request.cooperative || request.cluster.Count() > 1);
 }
 
-// What only the interpreter does: instructions about clusters, tensors and textures, whose effects
-// the compiler's analysis does not know.
-bool NeedsInterpreter(const LaunchState& launch) {
-  if (launch.request.cluster.Count() > 1) return true;
-  const auto cluster_register = [](Operand operand) {
-    if (!operand.exists() || operand.base() != OperandBase::kSpecial) return false;
-    const uint32_t which = operand.offset() / (kWarpSize * sizeof(uint32_t));
-    return which >= static_cast<uint32_t>(Special::kClusterCtaidX) &&
-           which <= static_cast<uint32_t>(Special::kIsExplicitCluster);
-  };
-  for (const auto& function : launch.kernel->functions) {
-    for (const Instruction& in : function->code) {
-      if (NeedsInterpreter(in.op)) return true;
-      for (const Operand operand : {in.guard, in.a, in.b, in.c, in.e}) {
-        if (cluster_register(operand)) return true;
-      }
-      for (uint32_t i = 0; i < in.list_count; ++i) {
-        if (cluster_register(function->list[in.list_first + i])) return true;
-      }
-    }
-  }
-  return false;
-}
-
 // Threads that may run its blocks.
 uint32_t ThreadsFor(const LaunchState& launch) {
   if (InteractionOf(launch).order_of_blocks_shows && !launch.options->settings.parallel_atomics) {
@@ -260,7 +235,6 @@ void RunCompiled(LaunchState& launch, std::atomic<uint64_t>& next,
 // Why compiled code can't run the launch; null: it can, if it can be compiled.
 const char* WhyInterpreted(const LaunchState& launch) {
   if (launch.request.schedule != 0) return "it runs in an order of its own";
-  if (NeedsInterpreter(launch)) return "it has instructions about clusters or tensors";
   return nullptr;
 }
 

@@ -99,8 +99,8 @@ void Compare(const MatrixKernels& kernels, const MmaSpec& spec) {
     const auto pd = d.pointers();
     for (size_t i = 0; i < down; ++i) {
       for (size_t j = 0; j < across; ++j) {
-        alignas(64) double left[16 * 32];
-        alignas(64) double right[8 * 32];
+        alignas(64) float left[16 * 32 * kSpread];
+        alignas(64) float right[8 * 32];
         kernels.decode_a(tile, pa.data() + i * each_a, left);
         kernels.decode_b(tile, pb.data() + j * each_b, right);
         const size_t at = i * across + j;

@@ -26,7 +26,7 @@ enum class Partners : uint8_t {
   kCluster,
 };
 enum class Flow : uint8_t { k_, kBranch, kCall, kEnd, kTrap, kBarrier };
-enum class ListUse : uint8_t { k_, kResults, kSources, kBoth, kMixed };
+enum class ListUse : uint8_t { k_, kResults, kSources, kBoth, kSums, kMixed };
 enum class IndexUse : uint8_t { k_, kCarries, kWraps };
 
 // What a GPU pays for it. How much that is, counters/classify.cc says.
@@ -60,9 +60,8 @@ enum class Cost : uint8_t {
 // Does compiled code do it itself (jit/analysis_shapes.cc: IsNative), and for which types? Other
 // instructions of the operation are done by their handlers, which compiled code calls.
 enum class JitCode : uint8_t {
-  kInterpreter,  // kernels with it are interpreted: their effects are unknown to the analysis
-  kFlow,         // it ends a block of the control flow graph: the generator sees to it
-  kHandler,      // never
+  kFlow,     // it ends a block of the control flow graph: the generator sees to it
+  kHandler,  // never
   kAlways,
   kNumber,     // floats (single or in pairs) rounded to nearest, plain integers
   kExact,      // floats, plain integers
@@ -168,10 +167,12 @@ constexpr bool MakesOneNan(Op op) {
   return IsFloatArithmetic(op) && !HasFlag(op, OpFacts::kAnyNan);
 }
 
-// ---- the JIT
-
-// Kernels with it are not compiled.
-constexpr bool NeedsInterpreter(Op op) { return FactsOf(op).jit == JitCode::kInterpreter; }
+// A texture or a surface.
+constexpr bool IsTexture(Op op) { return FactsOf(op).cost == Cost::kTexture; }
+// It is about the blocks of a cluster.
+constexpr bool IsAboutClusters(Op op) {
+  return FactsOf(op).partners == Partners::kCluster || op == Op::kMapa || op == Op::kGetctarank;
+}
 
 // ---- control flow
 

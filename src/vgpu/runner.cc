@@ -95,7 +95,8 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
     if (slice_ && outcome == BlockOutcome::kDone) {
       slice_->run().EndBlock(block.number, block.back_edges);
     }
-    if (outcome == BlockOutcome::kDone && compiled_ != nullptr && resident_.size() == 1) {
+    if (outcome == BlockOutcome::kDone && compiled_ != nullptr && resident_.size() == 1 &&
+        blocks_each == 1) {
       // The usual case, without ceremony.
       if (taken_ == taken_end_ && code_exits_ != nullptr && code_exits_->TooMany()) return;
       const auto number = take();

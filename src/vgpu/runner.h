@@ -36,6 +36,7 @@ struct CompiledWarp : jit::WarpContext {
   };
   State state = State::kFresh;  // kFresh also while all warps of the block go on together
   Runner* runner = nullptr;
+  uint64_t seen = 0;  // the hash of what the last such test saw: see `spins`
 };
 
 struct CompiledBlock {
@@ -104,11 +105,17 @@ class Runner {
                      const jit::HandlerCall* call, uint32_t mask);
   static bool FindSite(Runner& runner, jit::BlockContext& block, Warp& w,
                        const jit::HandlerCall& call, uint32_t mask);
+  static void CountSpin(jit::WarpContext& context);
   static void PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call);
   static void Multiply(const MatrixInfo* info, void* const* registers);
+  static bool MultiplyShared(jit::BlockContext* block, jit::WarpContext* context,
+                             const WgmmaInfo* info, uint64_t a, uint64_t b, bool add,
+                             void* const* registers);
   static std::optional<uint64_t> MatrixDelta(jit::BlockContext& block, Warp& w,
                                              const jit::MatrixAccess& access, uint64_t low,
                                              uint64_t bytes);
+  static jit::Site LikelyPlace(const jit::BlockContext& block, const jit::MatrixAccess& access,
+                               uint64_t address);
   static bool MatrixAccess(jit::BlockContext* block, jit::WarpContext* context,
                            const jit::MatrixAccess* access, const uint64_t* address,
                            uint32_t stride, void* const* registers);

@@ -17,6 +17,9 @@ namespace kernelsmith::vgpu {
 namespace {
 
 constexpr size_t kSaveAlignment = 64;
+// Entries of compiled code in a row where registers do not have its form, before the interpreter
+// goes on alone for a turn.
+constexpr uint32_t kMostRefused = 8;
 
 void Activate(Warp& w, uint32_t lanes) {
   w.frame = w.lane_frame[0];
@@ -172,6 +175,7 @@ jit::Helpers RunnerHelpers() {
           .mark_row = Runner::MarkRow,
           .mark_lanes = Runner::MarkEach,
           .matrix = FindMatrixKernels(DetectCpu()),
+          .multiply_shared = Runner::MultiplyShared,
           .multiply = Runner::Multiply,
           .matrix_access = Runner::MatrixAccess};
 }
@@ -196,6 +200,14 @@ void Runner::PrepareCall(jit::WarpContext& context, const jit::HandlerCall& call
   context.warp->pc = call.pc;
 }
 
+// What the warp just saw of other threads.
+void Runner::CountSpin(jit::WarpContext& context) {
+  auto& compiled = static_cast<CompiledWarp&>(context);
+  const uint64_t seen = compiled.warp->wait_hash;
+  compiled.spins = seen == compiled.seen ? compiled.spins + 1 : 0;
+  compiled.seen = seen;
+}
+
 bool Runner::Handle(jit::BlockContext*, jit::WarpContext* context, const jit::HandlerCall* call,
                     uint32_t mask) {
   PrepareCall(*context, *call);
@@ -212,7 +224,9 @@ bool Runner::Handle(jit::BlockContext*, jit::WarpContext* context, const jit::Ha
       w.launch->screen->OnWarpSync(picture, in, mask);
       if (w.stopped) return false;
     }
+    if (in.waits) w.wait_hash = 0;
     in.handler(w, in, mask);
+    if (in.waits) CountSpin(*context);
     if (in.index && w.launch->screen != nullptr && w.launch->Wants(interest::kIndexArithmetic)) {
       WarpPicture picture(w);
       w.launch->screen->OnIndexArithmetic(picture, in, mask);
@@ -369,7 +383,9 @@ uint32_t Runner::Access(jit::BlockContext* block, jit::WarpContext* context,
   }
   if (w.launch->screen != nullptr && w.launch->screen->stopped()) return 0;
   if (call->find_only) return 2;
+  if (in.waits) w.wait_hash = 0;
   in.handler(w, in, mask);
+  if (in.waits) CountSpin(*context);
   return w.stopped ? 0 : 2;
 }
 
@@ -394,6 +410,14 @@ void Runner::MakeCompiled(Block& block) {
   set(Special::kEnvreg2, static_cast<uint32_t>(launch_.grid_workspace));
   set(Special::kDynamicSmemSize, request.dynamic_shared_bytes);
   set(Special::kTotalSmemSize, launch_.shared_bytes);
+  set(Special::kClusterNctaidX, request.cluster.x);
+  set(Special::kClusterNctaidY, request.cluster.y);
+  set(Special::kClusterNctaidZ, request.cluster.z);
+  set(Special::kClusterNctarank, static_cast<uint32_t>(request.cluster.Count()));
+  set(Special::kNclusteridX, request.grid.x / request.cluster.x);
+  set(Special::kNclusteridY, request.grid.y / request.cluster.y);
+  set(Special::kNclusteridZ, request.grid.z / request.cluster.z);
+  set(Special::kIsExplicitCluster, request.cluster.Count() > 1 ? kFullMask : 0);
   set(Special::kOne, 1);
   compiled.context = {.sites = sites_.data(),
                       .parameters = launch_.parameters,
@@ -439,13 +463,24 @@ void Runner::StartCompiled(Block& block) {
   set(Special::kCtaidY, block.index.y);
   set(Special::kCtaidZ, block.index.z);
   set(Special::kSmid, static_cast<uint32_t>(block.number % launch_.options->multiprocessors));
+  const Dim3 cluster = launch_.request.cluster;
+  set(Special::kClusterCtaidX, block.index.x % cluster.x);
+  set(Special::kClusterCtaidY, block.index.y % cluster.y);
+  set(Special::kClusterCtaidZ, block.index.z % cluster.z);
+  set(Special::kClusterCtarank, block.rank);
+  set(Special::kClusteridX, block.index.x / cluster.x);
+  set(Special::kClusteridY, block.index.y / cluster.y);
+  set(Special::kClusteridZ, block.index.z / cluster.z);
   compiled.context.shared_host = reinterpret_cast<uint64_t>(block.shared);
   if (block.screen != nullptr) compiled.context.screen = &block.screen->view;
   for (CompiledWarp& warp : compiled.warps) {
     warp.registers = nullptr;
     warp.loops = warp.warp->loops.data();
+    warp.spins = 0;
     warp.state = CompiledWarp::State::kFresh;
   }
+  // The cluster's barrier looks at the warps of all its blocks.
+  if (block.cluster != nullptr) MakeWarpsReady(block);
 }
 
 // What the interpreter expects of warps that compiled code has not touched, when something needs
@@ -504,6 +539,7 @@ void Runner::NoteOutcome(Warp& w, CompiledWarp& compiled) {
         }
       }
       w.skip_entry = true;
+      compiled.spins = 0;
       // Let the interpreter find out whether the loop waits for somebody.
       if (compiled.outcome == jit::Outcome::kGiveWay) w.entries = nullptr;
       break;
@@ -552,7 +588,9 @@ std::optional<Runner::BlockOutcome> Runner::RunTogether(Block& block) {
     }
     if (done == count) {
       for (size_t i = 0; i < count; ++i) {
-        if (compiled.warps[i].registers != nullptr) NoteOutcome(block.warps[i], compiled.warps[i]);
+        if (compiled.warps[i].registers != nullptr || block.cluster != nullptr) {
+          NoteOutcome(block.warps[i], compiled.warps[i]);
+        }
       }
       block.finished_warps = static_cast<uint32_t>(count);
       return BlockOutcome::kDone;
@@ -591,6 +629,7 @@ WarpOutcome Runner::RunMixed(Warp& w) {
   CompiledWarp& compiled = w.block->compiled->warps[w.index];
   ForgetShared(w.block->compiled->context);
   std::optional<uint32_t> entry;
+  uint32_t refused = 0;  // times in a row that compiled code could not go on
   if (compiled.state == CompiledWarp::State::kFresh) {
     entry = jit::kStart;
   } else if (compiled.state == CompiledWarp::State::kArrived) {
@@ -621,8 +660,14 @@ WarpOutcome Runner::RunMixed(Warp& w) {
     const auto block = static_cast<uint32_t>(compiled_->entry_of_pc[w.pc]);
     if (Enter(compiled, block)) {
       entry = jit::EntryOf(block);
-    } else {
-      w.skip_entry = true;
+      refused = 0;
+      continue;
+    }
+    w.skip_entry = true;
+    // A loop that waits for somebody must come to give way.
+    if (++refused == kMostRefused) {
+      w.entries = nullptr;
+      refused = 0;
     }
   }
 }

@@ -121,6 +121,7 @@ bool Screen::Accepts(const LaunchState& launch, std::string* why) const {
     return false;
   };
   if (launch.request.cooperative) return no("it is cooperative");
+  if (launch.request.cluster.Count() > 1) return no("its blocks form clusters");
   if (const auto it = suspicious_.find(launch.kernel);
       it != suspicious_.end() && it->second >= kHopeless) {
     return no("it always was suspicious");
@@ -136,6 +137,7 @@ bool Screen::Accepts(const LaunchState& launch, std::string* why) const {
     }
     for (const Instruction& in : function->code) {
       if (IsAsync(in.op)) return no("it copies asynchronously");
+      if (IsTexture(in.op)) return no("it has textures");
       if (!IsAtomic(in.op)) continue;
       const ptx::Instruction* syntax = function->locations[in.location].syntax;
       const bool narrow = syntax == nullptr || syntax->mnemonic->scope == ptx::Scope::kCta;

@@ -17,7 +17,9 @@ namespace {
 
 // Why kernels with such an instruction can't be sliced; null: they can.
 const char* WhyNot(const Instruction& in) {
-  if (NeedsInterpreter(in.op)) return "it has instructions about clusters, tensors or textures";
+  if (in.op == Op::kWgmma || in.op == Op::kBulkCopy || IsTexture(in.op) || IsAboutClusters(in.op)) {
+    return "it has instructions about clusters, tensors or textures";
+  }
   switch (in.op) {
     case Op::kCall:
       return "it calls functions";

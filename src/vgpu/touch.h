@@ -31,6 +31,8 @@ void ForEachTouch(const Instruction& in, const std::vector<Operand>& list, bool 
           return Touch::kRead;
         case ListUse::kBoth:
           return i < in.width ? Touch::kWrite : Touch::kRead;
+        case ListUse::kSums:
+          return i < in.width ? Touch::kUpdate : Touch::kRead;
         case ListUse::kMixed:
         case ListUse::k_:
           break;

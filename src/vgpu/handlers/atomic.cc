@@ -89,8 +89,14 @@ T Apply(T old, T b) {
   }
 }
 
-// Additions of f32 to global memory flush subnormals, to shared memory they do not.
+// Neither zero nor subnormal, infinite or NaN.
+bool IsNormal(float x) { return (std::bit_cast<uint32_t>(x) >> 23 & 0xff) - 1 < 254; }
+
+// Additions of f32 to global memory flush subnormals, to shared memory they do not. Most numbers
+// need no care.
 float AddFlushed(float old, float b) {
+  const float sum = old + b;
+  if (IsNormal(old) && IsNormal(b) && IsNormal(sum)) return sum;
   return math::Add<math::Mode<math::Round::kRn, true>>(old, b);
 }
 
@@ -177,11 +183,21 @@ void Atom(Warp& w, const Instruction& in, uint32_t mask) {
   }
 }
 
+// Whole warps in a loop without a mask.
+template <typename Visit>
+void ForEachLane(uint32_t mask, const Visit& visit) {
+  if (mask == kFullMask) {
+    for (int i = 0; i < kWarpSize; ++i) visit(i);
+    return;
+  }
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) visit(std::countr_zero(rest));
+}
+
 // The same for compiled code, which runs in no other order. Lanes beside each other that have the
 // same place (counters, sums) are served by one operation of the host. A block's shared memory
 // belongs to the thread that runs it, and all memory may: then no operation of the host need be
-// atomic.
-template <typename T, AtomicOp kOp>
+// atomic. red tells nobody what was there.
+template <typename T, AtomicOp kOp, bool kTells>
 void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c_lanes,
                void* old_lanes, uint32_t mask) {
   using Word = typename WordOf<T>::type;
@@ -193,19 +209,20 @@ void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c
   const auto see = [&](Word value, int lane) {
     seen += (static_cast<uint64_t>(value) + static_cast<uint64_t>(lane) + host[lane]) * kMixer;
   };
-  uint32_t rest = mask;
   const bool shared = InShared(w, host[std::countr_zero(mask)]);
   if (shared || w.launch->one_thread) {
-    for (; rest != 0; rest &= rest - 1) {
-      const int i = std::countr_zero(rest);
+    ForEachLane(mask, [&](int i) {
       auto* place = reinterpret_cast<Word*>(host[i]);
       const Word before = *place;
+      *place = std::bit_cast<Word>(Next<T, kOp>(std::bit_cast<T>(before), b[i], c[i], shared));
+      if constexpr (!kTells) return;
       olds[i] = std::bit_cast<T>(before);
-      *place = std::bit_cast<Word>(Next<T, kOp>(olds[i], b[i], c[i], shared));
       see(before, i);
-    }
+    });
+    w.wait_hash = (w.wait_hash ^ seen) * kMixer;
+    return;
   }
-  while (rest != 0) {
+  for (uint32_t rest = mask; rest != 0;) {
     const int first = std::countr_zero(rest);
     auto* place = reinterpret_cast<Word*>(host[first]);
     Word before = __atomic_load_n(place, __ATOMIC_RELAXED);
@@ -216,7 +233,7 @@ void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c
       for (others = rest; others != 0; others &= others - 1) {
         const int i = std::countr_zero(others);
         if (host[i] != host[first]) break;
-        olds[i] = value;
+        if constexpr (kTells) olds[i] = value;
         value = Next<T, kOp>(value, b[i], c[i], false);
       }
     } while (!__atomic_compare_exchange_n(place, &before, std::bit_cast<Word>(value), false,
@@ -261,12 +278,14 @@ struct Ways {
   Handler scalar = nullptr;
   Handler vector = nullptr;
   AtomicKernel lanes = nullptr;
+  AtomicKernel reduce = nullptr;  // as `lanes`, without the old values
 };
 
 template <typename T, AtomicOp kOp>
-constexpr Ways kWays = {Atom<T, kOp>, nullptr, AtomLanes<T, kOp>};
+constexpr Ways kWays = {Atom<T, kOp>, nullptr, AtomLanes<T, kOp, true>, AtomLanes<T, kOp, false>};
 template <typename T, AtomicOp kOp>
-constexpr Ways kFloatWays = {Atom<T, kOp>, AtomVector<T, kOp>, AtomLanes<T, kOp>};
+constexpr Ways kFloatWays = {Atom<T, kOp>, AtomVector<T, kOp>, AtomLanes<T, kOp, true>,
+                             AtomLanes<T, kOp, false>};
 
 template <typename T>
 Ways PickInteger(AtomicOp op) {
@@ -357,8 +376,9 @@ Handler FindAtomicHandler(const Instruction& in) {
   return width ? FindWays(in).vector : nullptr;
 }
 
-AtomicKernel FindAtomicKernel(const Instruction& in) {
-  return in.op == Op::kAtom || in.op == Op::kRed ? FindWays(in).lanes : nullptr;
+AtomicKernel FindAtomicKernel(const Instruction& in, bool tells) {
+  if (in.op != Op::kAtom && in.op != Op::kRed) return nullptr;
+  return tells ? FindWays(in).lanes : FindWays(in).reduce;
 }
 
 }  // namespace kernelsmith::vgpu

@@ -37,7 +37,7 @@ KS_VGPU_HANDLER_FAMILIES
 
 // Compiled once: nothing to gain from vectors.
 Handler FindAtomicHandler(const Instruction& instruction);
-AtomicKernel FindAtomicKernel(const Instruction& instruction);
+AtomicKernel FindAtomicKernel(const Instruction& instruction, bool tells);
 Handler FindWarpHandler(const Instruction& instruction);
 Handler FindMatrixHandler(const Instruction& instruction);
 Handler FindMbarrierHandler(const Instruction& instruction);

@@ -1,54 +1,20 @@
 // wgmma.mma_async: each of the four warps of a group computes its 16 rows of d at once. Numbers as
-// in mma (math/matrix.h): exact products, sums in double in ascending k, rounded once.
+// in mma (math/matrix.h).
 
 #include <bit>
 
 #include "vgpu/handlers/access.h"
 #include "vgpu/handlers/handlers.h"
 #include "vgpu/math/convert.h"
+#include "vgpu/math/matrix.h"
 #include "vgpu/math/minifloat.h"
-#include "vgpu/tensor_map.h"
+#include "vgpu/matrix_descriptor.h"
 
 namespace kernelsmith::vgpu {
 namespace {
 
 using namespace KS_MATH_ISA;  // NOLINT: the lane helpers of this build
 using ptx::Type;
-
-// A matrix in shared memory as the 64-bit descriptor says. Pieces of 8 rows of 16 bytes ("core
-// matrices") lie `leading` and `stride` bytes apart; see the ISA's "Matrix Descriptor Format".
-struct Descriptor {
-  explicit Descriptor(uint64_t bits)
-      : start((bits & 0x3fff) << 4),
-        leading((bits >> 16 & 0x3fff) << 4),
-        stride((bits >> 32 & 0x3fff) << 4),
-        base_offset(static_cast<uint32_t>(bits >> 49 & 7)) {
-    // 1 is 128 bytes, 3 is 32.
-    const auto mode = static_cast<uint32_t>(bits >> 62);
-    swizzle = mode == 0 ? 0 : 4 - mode;
-  }
-
-  // Byte address of the 16 bytes that hold (major, minor): minor runs along memory.
-  uint64_t KMajor(uint32_t row, uint32_t piece) const {
-    const uint64_t pitch = uint64_t{16} << swizzle;
-    const uint64_t along = swizzle == 0 ? piece * leading : piece * uint64_t{16};
-    return Swizzled(start + row % 8 * pitch + row / 8 * stride + along, swizzle);
-  }
-  uint64_t MnMajor(uint32_t piece, uint32_t k) const {
-    const uint64_t pitch = uint64_t{16} << swizzle;
-    const uint32_t width = 1u << swizzle;  // pieces side by side
-    const uint64_t along =
-        piece % width * uint64_t{16} + piece / width * (swizzle == 0 ? stride : leading);
-    const uint64_t across = k % 8 * pitch + k / 8 * (swizzle == 0 ? leading : stride);
-    return Swizzled(start + along + across, swizzle);
-  }
-
-  uint64_t start;
-  uint64_t leading;
-  uint64_t stride;
-  uint32_t base_offset;
-  uint32_t swizzle = 0;
-};
 
 double Decode(Type type, const uint8_t* bytes) {
   uint16_t half;
@@ -95,7 +61,7 @@ struct Rows {
 // Rows first .. first + count of the matrix. False: the launch failed.
 bool ReadShared(Warp& w, const Instruction& in, uint32_t mask, uint64_t bits, Type type,
                 bool transposed, uint32_t first, uint32_t count, Rows& rows) {
-  const Descriptor descriptor(bits);
+  const MatrixDescriptor descriptor(bits);
   const int lane = std::countr_zero(mask);
   if (descriptor.base_offset != 0) {
     w.Fail(FaultKind::kIllegalInstruction, lane, descriptor.start,
@@ -205,15 +171,15 @@ void Wgmma(Warp& w, const Instruction& in, uint32_t mask) {
           word = static_cast<uint32_t>(sum);
           continue;
         }
-        double sum = 0;
+        float sum = 0;
         if (accumulate) {
           sum = half ? math::F32FromF16({static_cast<uint16_t>(lanes[lane] >> (16 * element))})
                      : math::Bits<float>(lanes[lane]);
         }
-        for (int k = 0; k < count; ++k) sum += left[row][k] * right[col][k];
+        for (int k = 0; k < count; ++k) sum = math::AddProduct(left[row][k], right[col][k], sum);
         word |= half ? static_cast<uint32_t>(math::HalfFromF64<math::F16>(sum).bits)
                            << (16 * element)
-                     : math::Bits<uint32_t>(math::CanonicalNan(static_cast<float>(sum)));
+                     : math::Bits<uint32_t>(math::CanonicalNan(sum));
       }
       lanes[lane] = word;
     }

@@ -82,6 +82,7 @@ struct WarpContext {
   uint32_t lanes = ~0u;  // those that there are: the last warp of a block may have fewer than 32
   uint32_t exit_pc = 0;  // kBarrier: which one
   uint32_t exit = 0;     // kLeave, kGiveWay: CompiledKernel::exits
+  uint32_t spins = 0;    // tests of what others do in a row that saw nothing new
   Outcome outcome = Outcome::kDone;
 };
 
@@ -151,8 +152,8 @@ struct Helpers {
   // filled, try again; 2: it is done.
   uint32_t (*access)(BlockContext*, WarpContext*, const HandlerCall*, uint32_t mask) = nullptr;
 
-  // Null: only the handler does this one.
-  AtomicKernel (*find_atomic)(const Instruction&) = nullptr;
+  // Null: only the handler does this one. `tells`: the old values are wanted.
+  AtomicKernel (*find_atomic)(const Instruction&, bool tells) = nullptr;
 
   // -- screened launches (vgpu/screen.h). False: the launch is over.
   // `access`: bytes a lane, then how many lanes, then the first of them, 8 bits each; kWrites.
@@ -172,6 +173,10 @@ struct Helpers {
 
   // -- matrix instructions, on fragments whose registers are arrays of 32 lanes.
   const MatrixKernels* matrix = nullptr;  // null: the machine has no vectors for them
+  // wgmma: `a` and `b` are the descriptors, `add` says whether d counts; the registers are those of
+  // d and, unless a is in shared memory, of a. False: as above.
+  bool (*multiply_shared)(BlockContext*, WarpContext*, const WgmmaInfo*, uint64_t a, uint64_t b,
+                          bool add, void* const* registers) = nullptr;
   // A product that the kernels do not have. The registers are those of d, a, b and c.
   void (*multiply)(const MatrixInfo*, void* const* registers) = nullptr;
   // Loads or stores a fragment. False: nothing has happened, and the handler must see to it.

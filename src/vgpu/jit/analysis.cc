@@ -50,6 +50,7 @@ Analysis::Analysis(const Function& function, Dim3 block) : function_(function), 
   FindBlocks();
   FindJoins();
   FindWebs();
+  FindConstants();
   FindUnchanged();
   FindShapes();
   FindRaw();
@@ -226,6 +227,18 @@ uint32_t Analysis::WriteWeb(uint32_t pc, Operand operand) const {
   return web;
 }
 
+bool Analysis::TellsOldValue(uint32_t pc) const {
+  const Operand old = function_.code[pc].d;
+  if (!old.exists()) return false;
+  const uint32_t web = WriteWeb(pc, old);
+  return std::any_of(touched_.begin(), touched_.end(), [&](const std::vector<Touched>& list) {
+    const bool itself = &list == &touched_[pc];
+    return std::any_of(list.begin(), list.end(), [&](const Touched& t) {
+      return t.read == web && !(itself && t.touch == Touch::kUpdate);
+    });
+  });
+}
+
 std::vector<LiveValue> Analysis::LiveBefore(uint32_t pc) const {
   const CodeBlock& block = blocks_[block_of_[pc]];
   // Forward: which web each place holds. Backward: whether anybody will read it.
@@ -299,6 +312,34 @@ bool Analysis::Unchanged(uint32_t pc, uint32_t web) const {
     }
   }
   return true;
+}
+
+void Analysis::FindConstants() {
+  std::vector<bool> written(webs_.size());
+  std::vector<bool> varies(webs_.size());
+  for (uint32_t pc = 0; pc < function_.code.size(); ++pc) {
+    const Instruction& in = function_.code[pc];
+    const bool moves = in.op == Op::kMov && in.a.width() == in.d.width();
+    const auto value = moves ? ConstantOf(in.a) : std::nullopt;
+    for (const Touched& t : touched_[pc]) {
+      if (t.write == ~0u) continue;
+      Web& web = webs_[t.write];
+      const bool same =
+          value && t.touch == Touch::kWrite && (!written[t.write] || web.constant == value);
+      if (!same) varies[t.write] = true;
+      written[t.write] = true;
+      web.constant = value;
+    }
+  }
+  for (size_t i = 0; i < webs_.size(); ++i) {
+    if (varies[i] || !written[i] || webs_[i].zero_first) webs_[i].constant = std::nullopt;
+  }
+}
+
+std::optional<int64_t> Analysis::ConstantIn(const Instruction& in, Operand operand) const {
+  if (!operand.exists() || operand.base() != OperandBase::kRegister) return ConstantOf(operand);
+  const uint32_t web = ReadWeb(static_cast<uint32_t>(&in - function_.code.data()), operand);
+  return web == ~0u ? std::nullopt : webs_[web].constant;
 }
 
 std::optional<int64_t> Analysis::ConstantOf(Operand operand) const {

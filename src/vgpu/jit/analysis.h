@@ -47,6 +47,9 @@ struct Web {
   Shape shape;
   bool raw = false;         // an f32 whose NaNs may have any bits: see codegen.h
   bool zero_first = false;  // may be read before it is written
+  // All that is written to it is this number: compilers keep those that they use often in
+  // registers.
+  std::optional<int64_t> constant;
 };
 
 struct LiveValue {
@@ -92,6 +95,8 @@ class Analysis {
 
   uint32_t ReadWeb(uint32_t pc, Operand operand) const;
   uint32_t WriteWeb(uint32_t pc, Operand operand) const;
+  // Somebody looks at what was in memory before the atomic.
+  bool TellsOldValue(uint32_t pc) const;
   // Values that live before the instruction.
   std::vector<LiveValue> LiveBefore(uint32_t pc) const;
   // The web has the value that it had when the code was entered, whichever way it came here: what
@@ -104,6 +109,8 @@ class Analysis {
   bool Guarded(const Instruction& in) const;
   // The value of a constant, sign-extended from its width.
   std::optional<int64_t> ConstantOf(Operand operand) const;
+  // The same of an operand of an instruction of the function; registers may be known, too.
+  std::optional<int64_t> ConstantIn(const Instruction& in, Operand operand) const;
   // The generator has code of its own for it; otherwise it calls the interpreter's handler.
   bool IsNative(const Instruction& in) const;
   // A 16-bit float, or a pair of them.
@@ -126,6 +133,7 @@ class Analysis {
   };
   void FindBlocks();
   void FindWebs();
+  void FindConstants();
   void FindShapes();
   void FindJoins();
   void FindUnchanged();

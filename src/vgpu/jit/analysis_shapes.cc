@@ -115,7 +115,6 @@ bool Analysis::IsNative(const Instruction& in) const {
   const bool f32 = in.type == ptx::Type::kF32;
   const bool is_float = f32 || in.type == ptx::Type::kF64;
   switch (FactsOf(in.op).jit) {
-    case JitCode::kInterpreter:
     case JitCode::kFlow:
     case JitCode::kHandler:
       return false;
@@ -158,14 +157,14 @@ bool Analysis::IsNativeByOwnRule(const Instruction& in) const {
     case Op::kBrev:
       return IsPlainInteger(in) && bits >= 32;
     case Op::kPrmt:
-      return in.variant == 0 && ConstantOf(in.c).has_value();
+      return in.variant == 0 && ConstantIn(in, in.c).has_value();
     case Op::kMin:
     case Op::kMax:
       return f32 ? !in.xorsign : IsPlainInteger(in);
     case Op::kShfl:
-      return ConstantOf(in.b).has_value() && ConstantOf(in.c).has_value();
+      return ConstantIn(in, in.b).has_value() && ConstantIn(in, in.c).has_value();
     case Op::kVote: {
-      const auto members = ConstantOf(in.e);
+      const auto members = ConstantIn(in, in.e);
       return members && (*members == 0 || *members == -1);
     }
     case Op::kCvt: {
@@ -191,6 +190,7 @@ bool Analysis::IsNativeByOwnRule(const Instruction& in) const {
       return IsHalf(in.type) && IsPlainHalf(in);
     case Op::kMma:
     case Op::kWmmaMma:
+    case Op::kWgmma:
     case Op::kMovmatrix:
       return true;
     case Op::kLdmatrix:
@@ -216,7 +216,7 @@ Shape Analysis::AddressShape(uint32_t pc, const Instruction& in) const {
 }
 
 Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
-  if (!IsNative(in) || IsMatrix(in.op)) return kVaryingShape;
+  if (!IsNative(in) || IsMatrix(in.op) || in.op == Op::kWgmma) return kVaryingShape;
   const Shape a = ShapeOf(pc, in.a);
   const Shape b = ShapeOf(pc, in.b);
   const Shape c = ShapeOf(pc, in.c);
@@ -260,7 +260,7 @@ Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
   const auto scaled = [&](Shape s, Operand factor) -> std::optional<int64_t> {
     if (s.varying()) return std::nullopt;
     if (s.group_uniform()) return 0;
-    const auto constant = ConstantOf(factor);
+    const auto constant = ConstantIn(in, factor);
     // Far from where the arithmetic below could overflow.
     if (!constant || *constant > (1 << 24) || *constant < -(1 << 24)) return std::nullopt;
     return s.stride * *constant;
@@ -296,7 +296,7 @@ Shape Analysis::Transfer(uint32_t pc, const Instruction& in) const {
       return result(*s + stride(c));
     }
     case Op::kShl: {
-      const auto constant = ConstantOf(in.b);
+      const auto constant = ConstantIn(in, in.b);
       if (a.varying() || !constant || *constant < 0 || *constant > 24) return kVaryingShape;
       return result(stride(a) * (int64_t{1} << *constant));
     }

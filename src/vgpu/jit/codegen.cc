@@ -19,10 +19,13 @@ using llvm::Type;
 namespace {
 
 // Back edges before compiled code gives way to the interpreter, which knows how to let others run.
-// With instructions that may wait for other threads soon; without, only because a plain load may be
-// such an instruction, too.
+// In loops with instructions that may wait for other threads soon; in others, only because a plain
+// load may be such an instruction, too.
 constexpr uint32_t kWaitingBackEdges = 1 << 10;
 constexpr uint32_t kPlainBackEdges = 1 << 24;
+// Tests in a row that saw nothing new: somebody else must do something. A few more than it takes
+// to test several barriers once each.
+constexpr uint32_t kSpins = 8;
 
 }  // namespace
 
@@ -116,17 +119,32 @@ Value CodeGenerator::Reshape(const Value& value, Shape shape) {
 
 Value CodeGenerator::LoadWeb(uint32_t web) {
   Value value{analysis_.webs()[web].shape, {}};
-  for (llvm::AllocaInst* slot : storage_[web]) {
-    value.part.push_back(builder_.CreateLoad(slot->getAllocatedType(), slot));
-  }
+  for (size_t i = 0; i < storage_[web].size(); ++i) value.part.push_back(LoadPart(web, i));
   return value;
+}
+
+llvm::Value* CodeGenerator::LoadPart(uint32_t web, size_t part) {
+  llvm::AllocaInst* slot = storage_[web][part];
+  if (homes_[web] != nullptr) {
+    return builder_.CreateAlignedLoad(slot->getAllocatedType(), homes_[web],
+                                      llvm::Align(kHomeAlign));
+  }
+  return builder_.CreateLoad(slot->getAllocatedType(), slot);
+}
+
+void CodeGenerator::StorePart(uint32_t web, size_t part, llvm::Value* value) {
+  if (homes_[web] != nullptr) {
+    builder_.CreateAlignedStore(value, homes_[web], llvm::Align(kHomeAlign));
+  } else {
+    builder_.CreateStore(value, storage_[web][part]);
+  }
 }
 
 void CodeGenerator::StoreWeb(uint32_t web, const Value& value) {
   ForgetDecoded(web);
   const Value shaped = Reshape(value, analysis_.webs()[web].shape);
   for (size_t i = 0; i < shaped.part.size(); ++i) {
-    builder_.CreateStore(shaped.part[i], storage_[web][i]);
+    StorePart(web, i, shaped.part[i]);
   }
 }
 
@@ -264,7 +282,7 @@ llvm::Value* CodeGenerator::WarpField(size_t offset, Type* type) {
   llvm::Value* place = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), warp_, offset);
   llvm::LoadInst* load = builder_.CreateLoad(type, place);
   // All but these stay as they are.
-  if (offset != offsetof(WarpContext, registers)) {
+  if (offset != offsetof(WarpContext, registers) && offset != offsetof(WarpContext, spins)) {
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context_, {}));
   }
   return load;
@@ -439,6 +457,7 @@ void CodeGenerator::Run() {
       storage_.back().push_back(slot);
     }
   }
+  FindHomes();
   back_edges_ = Slot(i32);
   builder_.CreateStore(builder_.getInt32(0), back_edges_);
   if (request_.slice) {
@@ -508,7 +527,7 @@ void CodeGenerator::EmitInstruction() {
   CoverSides();
   const bool guarded = analysis_.Guarded(*in_);
   const bool access = analysis_.IsNativeAccess(*in_) ||
-                      (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_));
+                      (Analysis::IsNativeAtomic(*in_) && request_.helpers.find_atomic(*in_, false));
   const bool together = FactsOf(in_->op).partners != Partners::k_;
   const bool by_handler = ScreenedByHandler(*in_) || (together && !whole_warps_) ||
                           !(access || analysis_.IsNative(*in_));
@@ -626,19 +645,28 @@ void CodeGenerator::CountBackEdge(uint32_t target) {
   if (target > pc_) return;
   // Most loops of a slice do nothing but count, and LLVM takes them away: see LimitLoops.
   if (request_.slice && !analysis_.has_waits()) return;
+  bool waits = false;
+  for (uint32_t pc = target; pc <= pc_; ++pc) {
+    const Instruction& in = function_.code[pc];
+    waits |= in.waits && (in.op != Op::kAtom || analysis_.TellsOldValue(pc));
+  }
+  const uint32_t cost = waits ? kPlainBackEdges / kWaitingBackEdges : 1;
   llvm::Value* count = builder_.CreateAdd(builder_.CreateLoad(builder_.getInt32Ty(), back_edges_),
-                                          builder_.getInt32(1));
+                                          builder_.getInt32(cost));
   builder_.CreateStore(count, back_edges_);
-  const uint32_t most = analysis_.has_waits() ? kWaitingBackEdges : kPlainBackEdges;
+  llvm::Value* enough = builder_.CreateICmpUGT(count, builder_.getInt32(kPlainBackEdges));
+  if (waits) {
+    llvm::Value* spins = WarpField(offsetof(WarpContext, spins), builder_.getInt32Ty());
+    enough = builder_.CreateOr(enough, builder_.CreateICmpUGE(spins, builder_.getInt32(kSpins)));
+  }
   BasicBlock* go_on = NewBlock("again");
-  Cold(builder_.CreateICmpUGT(count, builder_.getInt32(most)), LeaveBlock(Outcome::kGiveWay),
-       go_on);
+  Cold(enough, LeaveBlock(Outcome::kGiveWay), go_on);
   builder_.SetInsertPoint(go_on);
 }
 
 void CodeGenerator::EmitBarrier() {
   const bool plain = !analysis_.Guarded(*in_) && !in_->b.exists() && !in_->c.exists() &&
-                     !in_->d.exists() && analysis_.ConstantOf(in_->a) &&
+                     !in_->d.exists() && analysis_.ConstantIn(*in_, in_->a) &&
                      in_->variant == static_cast<uint8_t>(BarrierKind::kSync);
   if (!plain) {
     builder_.CreateBr(LeaveBlock());

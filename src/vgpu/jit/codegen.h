@@ -94,6 +94,8 @@ class CodeGenerator {
   llvm::Value* Group(const Value& value, int group);
   Value Reshape(const Value& value, Shape shape);
   Value LoadWeb(uint32_t web);
+  llvm::Value* LoadPart(uint32_t web, size_t part);
+  void StorePart(uint32_t web, size_t part, llvm::Value* value);
   void StoreWeb(uint32_t web, const Value& value);
   Value Special(Operand operand);
   // `as_float`: raw bits will do.
@@ -201,6 +203,9 @@ class CodeGenerator {
   // `bits`: the lanes that access; null: all. `site`: its number, or ~0.
   void EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitStore(const Value& address, llvm::Value* delta, llvm::Value* bits, uint32_t site);
+  bool HasLaneKernel() const;
+  void CallLaneKernel(const void* kernel, llvm::Value* address, llvm::Value* delta,
+                      llvm::Value* bits, llvm::Value* elements);
   void EmitAtomic(const Value& address, llvm::Value* delta, llvm::Value* bits);
   void EmitMark(const Value& address, llvm::Value* bits);
   // The result of an access.
@@ -230,14 +235,18 @@ class CodeGenerator {
   struct Decoded {
     bool is_a = false;
     math::MmaType type{};
-    uint32_t doubles = 0;
+    uint32_t floats = 0;
     std::vector<uint32_t> webs;  // its registers
     llvm::AllocaInst* slot = nullptr;
   };
   void FindFragments();
+  void FindHomes();
   void EmitMma();
+  void EmitWgmma();
+  llvm::Value* FirstLane(const Value& value);
   void EmitMatrixAccess();
   void EmitMovmatrix();
+  llvm::Value* PlaceOf(uint32_t web);
   llvm::Value* Pointer(const void* address);
   llvm::Value* CallAddress(const void* function, llvm::Type* result,
                            llvm::ArrayRef<llvm::Value*> arguments);
@@ -313,6 +322,9 @@ class CodeGenerator {
   llvm::BasicBlock* end_ = nullptr;
   std::vector<llvm::BasicBlock*> blocks_;
   std::vector<llvm::SmallVector<llvm::AllocaInst*, 4>> storage_;  // storage by web
+  // By web: its place in `save`, if it has no other; see FindHomes.
+  static constexpr uint64_t kHomeAlign = 64;
+  std::vector<llvm::Value*> homes_;
   llvm::AllocaInst* back_edges_ = nullptr;
   llvm::AllocaInst* lane_back_edges_ = nullptr;  // of a slice: i64, of all lanes
   std::map<llvm::AllocaInst*, uint32_t> slots_;

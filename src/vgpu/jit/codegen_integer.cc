@@ -173,7 +173,7 @@ llvm::Value* CodeGenerator::Integer(ArrayRef<llvm::Value*> x) {
       return builder_.CreateTrunc(field, x[0]->getType());
     }
     case Op::kPrmt: {
-      const auto selector = static_cast<uint32_t>(*analysis_.ConstantOf(in.c));
+      const auto selector = static_cast<uint32_t>(*analysis_.ConstantIn(in, in.c));
       llvm::Value* result = Const(x[0], 0);
       for (uint32_t i = 0; i < 4; ++i) {
         const uint32_t nibble = selector >> (4 * i) & 15;

@@ -1,5 +1,5 @@
 // Matrix instructions. Registers of fragments are memory: the storage of their webs, whose
-// addresses the kernels of vgpu/matrix_kernels.h get. Operands of a product are decoded to doubles
+// addresses the kernels of vgpu/matrix_kernels.h get. Operands of a product are decoded to floats
 // first; a decoded fragment serves all products of its block that have the same registers, until
 // one of these is written.
 
@@ -18,8 +18,8 @@ using math::MmaType;
 
 namespace {
 
-// More than any instruction has: d, a, b and c of m16n16k16 in f32 are 8 registers each.
-constexpr unsigned kMostRegisters = 64;
+// What the largest instruction has: d and a of wgmma m64n256k16.
+constexpr unsigned kMostRegisters = 132;
 
 }  // namespace
 
@@ -29,7 +29,8 @@ void CodeGenerator::FindFragments() {
   fragments_.assign(analysis_.webs().size(), false);
   for (uint32_t pc = 0; pc < function_.code.size(); ++pc) {
     const Instruction& in = function_.code[pc];
-    if (!IsMatrix(in.op) || !analysis_.IsNative(in) || in.op == Op::kMovmatrix) continue;
+    const bool fragments = IsMatrix(in.op) || in.op == Op::kWgmma;
+    if (!fragments || !analysis_.IsNative(in) || in.op == Op::kMovmatrix) continue;
     for (uint32_t i = 0; i < in.list_count; ++i) {
       const Operand operand = function_.list[in.list_first + i];
       if (!operand.exists() || operand.base() != OperandBase::kRegister) continue;
@@ -38,6 +39,19 @@ void CodeGenerator::FindFragments() {
       }
     }
   }
+}
+
+// They live in `save` from the beginning: so many values would be copied at each barrier.
+void CodeGenerator::FindHomes() {
+  homes_.assign(analysis_.webs().size(), nullptr);
+  for (uint32_t web = 0; web < homes_.size(); ++web) {
+    if (!fragments_[web] || !analysis_.webs()[web].shape.varying()) continue;
+    homes_[web] = SavePlace(SlotOf(storage_[web]));
+  }
+}
+
+llvm::Value* CodeGenerator::PlaceOf(uint32_t web) {
+  return homes_[web] != nullptr ? homes_[web] : storage_[web][0];
 }
 
 llvm::Value* CodeGenerator::Pointer(const void* address) {
@@ -60,7 +74,7 @@ llvm::Value* CodeGenerator::LanesInMemory(Operand operand, bool any_nan) {
   if (operand.base() == OperandBase::kRegister) {
     const Web& web = analysis_.webs()[analysis_.ReadWeb(pc_, operand)];
     if (web.shape.varying() && (any_nan || !web.raw)) {
-      return storage_[analysis_.ReadWeb(pc_, operand)][0];
+      return PlaceOf(analysis_.ReadWeb(pc_, operand));
     }
   }
   llvm::Value* lanes = Expand(Read(operand, any_nan));
@@ -72,7 +86,7 @@ llvm::Value* CodeGenerator::LanesInMemory(Operand operand, bool any_nan) {
 llvm::Value* CodeGenerator::ResultInMemory(Operand operand) {
   const uint32_t web = analysis_.WriteWeb(pc_, operand);
   ForgetDecoded(web);
-  return storage_[web][0];
+  return PlaceOf(web);
 }
 
 llvm::Value* CodeGenerator::PointerTable(ArrayRef<llvm::Value*> pointers, unsigned first) {
@@ -92,14 +106,14 @@ void CodeGenerator::ForgetDecoded(uint32_t web) {
   std::erase_if(decoded_, [&](const Decoded& decoded) {
     if (std::find(decoded.webs.begin(), decoded.webs.end(), web) == decoded.webs.end())
       return false;
-    spare_decoded_[decoded.doubles].push_back(decoded.slot);
+    spare_decoded_[decoded.floats].push_back(decoded.slot);
     return true;
   });
 }
 
 void CodeGenerator::ForgetAllDecoded() {
   for (const Decoded& decoded : decoded_) {
-    spare_decoded_[decoded.doubles].push_back(decoded.slot);
+    spare_decoded_[decoded.floats].push_back(decoded.slot);
   }
   decoded_.clear();
 }
@@ -133,20 +147,20 @@ llvm::Value* CodeGenerator::DecodedFragment(const MmaTile& tile, bool is_a,
                                             ArrayRef<Operand> registers) {
   Decoded wanted{.is_a = is_a,
                  .type = is_a ? tile.a : tile.b,
-                 .doubles = (is_a ? tile.rows : kTileColumns) * tile.k};
+                 .floats = is_a ? DecodedA(tile) : DecodedB(tile)};
   for (const Operand operand : registers) {
     const bool is_register = operand.base() == OperandBase::kRegister;
     wanted.webs.push_back(is_register ? analysis_.ReadWeb(pc_, operand) : ~0u);
   }
   for (const Decoded& decoded : decoded_) {
     if (decoded.is_a == wanted.is_a && decoded.type == wanted.type &&
-        decoded.doubles == wanted.doubles && decoded.webs == wanted.webs) {
+        decoded.floats == wanted.floats && decoded.webs == wanted.webs) {
       return decoded.slot;
     }
   }
-  auto& spare = spare_decoded_[wanted.doubles];
+  auto& spare = spare_decoded_[wanted.floats];
   if (spare.empty()) {
-    llvm::AllocaInst* slot = Slot(llvm::ArrayType::get(builder_.getDoubleTy(), wanted.doubles));
+    llvm::AllocaInst* slot = Slot(llvm::ArrayType::get(builder_.getFloatTy(), wanted.floats));
     slot->setAlignment(llvm::Align(64));
     spare.push_back(slot);
   }
@@ -231,7 +245,7 @@ void CodeGenerator::EmitMma() {
   // Those that no later product needs make room for others before the results are written.
   std::erase_if(decoded_, [&](const Decoded& decoded) {
     if (!analysis_.Guarded(in) && UsedAgain(decoded)) return false;
-    spare_decoded_[decoded.doubles].push_back(decoded.slot);
+    spare_decoded_[decoded.floats].push_back(decoded.slot);
     return true;
   });
   llvm::SmallVector<llvm::Value*, 16> d;
@@ -249,6 +263,41 @@ void CodeGenerator::EmitMma() {
   }
 }
 
+// Lane 0 has what all lanes must have.
+llvm::Value* CodeGenerator::FirstLane(const Value& value) {
+  if (!value.shape.varying()) return value.part[0];
+  return builder_.CreateExtractElement(value.part[0], uint64_t{0});
+}
+
+// The engine finds the matrices in shared memory; what it cannot do the handler does.
+void CodeGenerator::EmitWgmma() {
+  const Instruction& in = *in_;
+  const WgmmaInfo& info = function_.wgmmas[in.target];
+  llvm::Value* mask = builder_.getInt32(kFullMask);
+  if (request_.helpers.matrix == nullptr || info.d == ptx::Type::kS32) return EmitHandler(mask);
+  llvm::Type* i64 = builder_.getInt64Ty();
+  llvm::Value* a = info.a_shared ? FirstLane(Read(in.a)) : builder_.getInt64(0);
+  llvm::Value* b = FirstLane(Read(in.b));
+  llvm::Value* add = FirstLane(Read(in.c));
+  if (in.negate_c) add = builder_.CreateNot(add);
+  const Operand* list = &function_.list[in.list_first];
+  llvm::SmallVector<llvm::Value*, kMostRegisters> registers;
+  for (uint32_t i = 0; i < in.list_count; ++i) {
+    registers.push_back(i < in.width ? ResultInMemory(list[i]) : LanesInMemory(list[i], false));
+  }
+  llvm::Value* done = CallAddress(
+      reinterpret_cast<const void*>(request_.helpers.multiply_shared), builder_.getInt1Ty(),
+      {block_context_, warp_, Pointer(&info), builder_.CreateZExtOrTrunc(a, i64),
+       builder_.CreateZExtOrTrunc(b, i64), add, PointerTable(registers, 0)});
+  llvm::BasicBlock* by_handler = NewBlock("by_handler");
+  llvm::BasicBlock* after = NewBlock("after_matrix");
+  Cold(builder_.CreateNot(done), by_handler, after);
+  builder_.SetInsertPoint(by_handler);
+  EmitHandler(mask);
+  builder_.CreateBr(after);
+  builder_.SetInsertPoint(after);
+}
+
 // The engine finds the memory; what it cannot do the handler does, or makes the fault.
 void CodeGenerator::EmitMatrixAccess() {
   const Instruction& in = *in_;
@@ -260,12 +309,8 @@ void CodeGenerator::EmitMatrixAccess() {
   if (in.op == Op::kLdmatrix || in.op == Op::kStmatrix) {
     builder_.CreateStore(Expand(address), addresses_);
   } else {
-    const auto first_lane = [&](const Value& value) -> llvm::Value* {
-      if (!value.shape.varying()) return value.part[0];
-      return builder_.CreateExtractElement(value.part[0], uint64_t{0});
-    };
-    builder_.CreateStore(first_lane(address), addresses_);
-    stride = builder_.CreateZExtOrTrunc(first_lane(Read(in.b)), builder_.getInt32Ty());
+    builder_.CreateStore(FirstLane(address), addresses_);
+    stride = builder_.CreateZExtOrTrunc(FirstLane(Read(in.b)), builder_.getInt32Ty());
   }
   matrix_accesses_.push_back(std::make_unique<MatrixAccess>(
       MatrixAccess{.instruction = in_, .info = &function_.matrices[in.target], .site = sites_++}));

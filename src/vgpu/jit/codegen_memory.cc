@@ -450,12 +450,28 @@ void CodeGenerator::EmitAtomic(const Value& address, llvm::Value* delta, llvm::V
   llvm::AllocaInst* c = in.c.exists() ? in_memory(in.c) : b;
   llvm::AllocaInst* old = Slot(lanes);
   llvm::Value* warp = WarpField(offsetof(WarpContext, warp), builder_.getPtrTy());
-  CallAddress(reinterpret_cast<const void*>(request_.helpers.find_atomic(in)), builder_.getVoidTy(),
+  const bool tells = analysis_.TellsOldValue(pc_);
+  CallAddress(reinterpret_cast<const void*>(request_.helpers.find_atomic(in, tells)),
+              builder_.getVoidTy(),
               {warp, addresses_, b, c, old, bits == nullptr ? builder_.getInt32(kFullMask) : bits});
-  if (!in.d.exists()) return;
+  if (!tells) return;
   llvm::Type* target = VectorOf(ElementOf(in.d.width()));
   llvm::Value* result = builder_.CreateZExtOrTrunc(builder_.CreateLoad(lanes, old), target);
   WriteAccessed(in.d, {kVaryingShape, {result}}, bits);
+}
+
+// Vectors of lanes that do not lie side by side are moved whole.
+bool CodeGenerator::HasLaneKernel() const {
+  return request_.helpers.matrix != nullptr && vgpu::HasLaneKernel(in_->bytes, in_->width);
+}
+
+void CodeGenerator::CallLaneKernel(const void* kernel, llvm::Value* address, llvm::Value* delta,
+                                   llvm::Value* bits, llvm::Value* elements) {
+  if (addresses_ == nullptr) addresses_ = Slot(VectorOf(builder_.getInt64Ty()));
+  builder_.CreateStore(builder_.CreateAdd(address, Splat(delta)), addresses_);
+  CallAddress(kernel, builder_.getVoidTy(),
+              {addresses_, builder_.getInt32(in_->bytes), builder_.getInt32(in_->width),
+               bits == nullptr ? builder_.getInt32(kFullMask) : bits, elements});
 }
 
 void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Value* bits) {
@@ -522,6 +538,17 @@ void CodeGenerator::EmitLoad(const Value& address, llvm::Value* delta, llvm::Val
     return;
   }
   llvm::Value* lanes = Expand(address);
+  if (HasLaneKernel() && in.bytes == in.register_bytes) {
+    llvm::Type* column = VectorOf(memory);
+    llvm::AllocaInst* elements = Slot(llvm::ArrayType::get(column, width));
+    CallLaneKernel(reinterpret_cast<const void*>(request_.helpers.matrix->load_lanes), lanes, delta,
+                   bits, elements);
+    for (unsigned e = 0; e < width; ++e) {
+      llvm::Value* place = builder_.CreateConstGEP1_32(column, elements, e);
+      finish(e, {kVaryingShape, {builder_.CreateLoad(column, place)}});
+    }
+    return;
+  }
   for (unsigned e = 0; e < width; ++e) {
     llvm::Value* pointers = Host(lanes, delta, int64_t{in.bytes} * e);
     finish(e, {kVaryingShape,
@@ -631,6 +658,16 @@ void CodeGenerator::EmitStore(const Value& address, llvm::Value* delta, llvm::Va
     return;
   }
   llvm::Value* lanes = Expand(address);
+  if (HasLaneKernel()) {
+    llvm::Type* column = VectorOf(memory);
+    llvm::AllocaInst* elements = Slot(llvm::ArrayType::get(column, width));
+    for (unsigned e = 0; e < width; ++e) {
+      builder_.CreateStore(Expand(values[e]), builder_.CreateConstGEP1_32(column, elements, e));
+    }
+    CallLaneKernel(reinterpret_cast<const void*>(request_.helpers.matrix->store_lanes), lanes,
+                   delta, bits, elements);
+    return;
+  }
   for (unsigned e = 0; e < width; ++e) {
     builder_.CreateMaskedScatter(Expand(values[e]), Host(lanes, delta, int64_t{in.bytes} * e),
                                  align, mask == nullptr ? AllLanes() : mask);

@@ -107,6 +107,8 @@ void CodeGenerator::EmitNative() {
     case Op::kMma:
     case Op::kWmmaMma:
       return EmitMma();
+    case Op::kWgmma:
+      return EmitWgmma();
     case Op::kLdmatrix:
     case Op::kStmatrix:
     case Op::kWmmaLoad:
@@ -400,9 +402,9 @@ void CodeGenerator::EmitUnpack() {
 // All lanes take part, and distance and segment are constants: so is the permutation.
 void CodeGenerator::EmitShuffle() {
   const Instruction& in = *in_;
-  const int bval = static_cast<int>(*analysis_.ConstantOf(in.b) & 0x1f);
-  const int cval = static_cast<int>(*analysis_.ConstantOf(in.c) & 0x1f);
-  const int segment = static_cast<int>(*analysis_.ConstantOf(in.c) >> 8 & 0x1f);
+  const int bval = static_cast<int>(*analysis_.ConstantIn(in, in.b) & 0x1f);
+  const int cval = static_cast<int>(*analysis_.ConstantIn(in, in.c) & 0x1f);
+  const int segment = static_cast<int>(*analysis_.ConstantIn(in, in.c) >> 8 & 0x1f);
   llvm::SmallVector<int, kLanes> from;
   llvm::SmallVector<llvm::Constant*, kLanes> in_range;
   for (int lane = 0; lane < static_cast<int>(kLanes); ++lane) {

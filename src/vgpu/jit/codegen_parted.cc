@@ -173,17 +173,17 @@ void CodeGenerator::EmitDetour(llvm::Value* take, llvm::Value* stay, uint32_t ta
       for (const LiveValue& value : analysis_.blocks()[arm.waiting_block].live_in) {
         if (!written(value.web) || arm.kept.contains(value.web)) continue;
         auto& slots = arm.kept[value.web];
-        for (llvm::AllocaInst* slot : storage_[value.web]) {
-          slots.push_back(Slot(slot->getAllocatedType()));
-          builder_.CreateStore(builder_.CreateLoad(slot->getAllocatedType(), slot), slots.back());
+        for (size_t part = 0; part < storage_[value.web].size(); ++part) {
+          llvm::Value* loaded = LoadPart(value.web, part);
+          slots.push_back(Slot(loaded->getType()));
+          builder_.CreateStore(loaded, slots.back());
         }
       }
     }
     EmitArm(arm, ways[i].first);
     for (const auto& [web, slots] : arm.kept) {
       for (size_t part = 0; part < slots.size(); ++part) {
-        builder_.CreateStore(builder_.CreateLoad(slots[part]->getAllocatedType(), slots[part]),
-                             storage_[web][part]);
+        StorePart(web, part, builder_.CreateLoad(slots[part]->getAllocatedType(), slots[part]));
       }
     }
   }

@@ -44,6 +44,7 @@ llvm::Value* CodeGenerator::SavePlace(uint32_t slot) {
 
 SavedValue CodeGenerator::Save(const LiveValue& value, llvm::ArrayRef<llvm::AllocaInst*> parts) {
   const SavedValue saved = Describe(value, parts);
+  if (homes_[value.web] != nullptr && parts[0] == storage_[value.web][0]) return saved;
   uint32_t slot = saved.slot;
   for (llvm::AllocaInst* part : parts) {
     llvm::Type* type = part->getAllocatedType();
@@ -70,6 +71,7 @@ SavedValue CodeGenerator::SaveNow(const LiveValue& value) {
 }
 
 void CodeGenerator::Restore(uint32_t web) {
+  if (homes_[web] != nullptr) return;
   uint32_t slot = SlotOf(storage_[web]);
   for (llvm::AllocaInst* part : storage_[web]) {
     llvm::Type* type = part->getAllocatedType();

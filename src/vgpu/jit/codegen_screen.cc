@@ -23,7 +23,7 @@ bool CodeGenerator::ScreenedByHandler(const Instruction& in) const {
   switch (in.op) {
     case Op::kShfl:
     case Op::kBarWarpSync: {
-      const auto members = analysis_.ConstantOf(in.e);
+      const auto members = analysis_.ConstantIn(in, in.e);
       return !members || *members != -1;
     }
     case Op::kLoad:

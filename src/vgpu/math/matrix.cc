@@ -262,7 +262,7 @@ int32_t DecodeInteger(uint32_t reg, int element, MmaType type) {
   }
 }
 
-// A matrix with rows of fixed length, so that the inner loop runs over contiguous doubles.
+// A matrix with rows of fixed length, so that the inner loop runs over contiguous values.
 template <typename T>
 struct Matrix {
   alignas(64) T at[kMaxDepth][kMaxSide];
@@ -294,11 +294,11 @@ void PackFloat(const Fragment& f, MmaType type, const M& in, void* const* regist
       uint32_t word = 0;
       for (int element = 0; element < f.per_register; ++element) {
         const auto at = static_cast<size_t>((reg * f.per_register + element) * kLanes) + lane;
-        const double value = in.at[f.row[at]][f.col[at]];
+        const float value = in.at[f.row[at]][f.col[at]];
         if (type == MmaType::kF16) {
           word |= static_cast<uint32_t>(HalfFromF64<F16>(value).bits) << (16 * element);
         } else {
-          word = Bits<uint32_t>(CanonicalNan(static_cast<float>(value)));
+          word = Bits<uint32_t>(CanonicalNan(value));
         }
       }
       out[lane] = word;
@@ -306,30 +306,37 @@ void PackFloat(const Fragment& f, MmaType type, const M& in, void* const* regist
   }
 }
 
+// Products of these are exact in float, so that a multiplication and an addition do.
+bool ProductsAreFloats(MmaType type) { return type != MmaType::kBF16 && type != MmaType::kTF32; }
+
 // acc += a * b in ascending k: element by element, so that vector width cannot change a result.
-template <int kN>
-inline void Accumulate(int m, int k, const MatrixA<double>& a, const Matrix<double>& b,
-                       Matrix<double>& acc) {
+template <int kN, bool kFloatProducts>
+inline void Accumulate(int m, int k, const MatrixA<float>& a, const Matrix<float>& b,
+                       Matrix<float>& acc) {
   for (int i = 0; i < m; ++i) {
-    double row[kN];
+    float row[kN];
     std::memcpy(row, acc.at[i], sizeof(row));
     for (int j = 0; j < k; ++j) {
-      const double x = a.at[i][j];
-      for (int c = 0; c < kN; ++c) row[c] += x * b.at[j][c];
+      const float x = a.at[i][j];
+      for (int c = 0; c < kN; ++c) {
+        row[c] = kFloatProducts ? row[c] + x * b.at[j][c]
+                                : AddProduct(double{x}, double{b.at[j][c]}, row[c]);
+      }
     }
     std::memcpy(acc.at[i], row, sizeof(row));
   }
 }
 
-void AccumulateAny(int m, int n, int k, const MatrixA<double>& a, const Matrix<double>& b,
-                   Matrix<double>& acc) {
+template <bool kFloatProducts>
+void AccumulateAny(int m, int n, int k, const MatrixA<float>& a, const Matrix<float>& b,
+                   Matrix<float>& acc) {
   switch (n) {
     case 8:
-      return Accumulate<8>(m, k, a, b, acc);
+      return Accumulate<8, kFloatProducts>(m, k, a, b, acc);
     case 16:
-      return Accumulate<16>(m, k, a, b, acc);
+      return Accumulate<16, kFloatProducts>(m, k, a, b, acc);
     default:
-      return Accumulate<32>(m, k, a, b, acc);
+      return Accumulate<32, kFloatProducts>(m, k, a, b, acc);
   }
 }
 
@@ -370,13 +377,14 @@ void MmaPlan::Run(const void* const* a, const void* const* b, const void* const*
 
 void MmaPlan::RunFloat(const void* const* a, const void* const* b, const void* const* c,
                        void* const* d) const {
-  MatrixA<double> x;
-  Matrix<double> y;
-  Matrix<double> acc;
+  MatrixA<float> x;
+  Matrix<float> y;
+  Matrix<float> acc;
   UnpackFloat(fragments_[0], spec_.a, a, x);
   UnpackFloat(fragments_[1], spec_.b, b, y);
   UnpackFloat(fragments_[2], spec_.c, c, acc);
-  AccumulateAny(spec_.m, spec_.n, spec_.k, x, y, acc);
+  const bool floats = ProductsAreFloats(spec_.a);
+  (floats ? AccumulateAny<true> : AccumulateAny<false>)(spec_.m, spec_.n, spec_.k, x, y, acc);
   PackFloat(fragments_[3], spec_.d, acc, d);
 }
 
@@ -398,14 +406,14 @@ void MmaPlan::RunVolta(const void* const* a, const void* const* b, const void* c
       }
     }
   };
-  MatrixA<double> x[4];
-  Matrix<double> y[4];
-  Matrix<double> acc[4];
+  MatrixA<float> x[4];
+  Matrix<float> y[4];
+  Matrix<float> acc[4];
   for (int product = 0; product < 4; ++product) {
     unpack(fragments_[0], spec_.a, a, product, x[product]);
     unpack(fragments_[1], spec_.b, b, product, y[product]);
     unpack(fragments_[2], spec_.c, c, product, acc[product]);
-    Accumulate<8>(8, 4, x[product], y[product], acc[product]);
+    Accumulate<8, true>(8, 4, x[product], y[product], acc[product]);
   }
   const Fragment& f = fragments_[3];
   for (int reg = 0; reg < f.registers; ++reg) {
@@ -413,10 +421,10 @@ void MmaPlan::RunVolta(const void* const* a, const void* const* b, const void* c
       uint32_t word = 0;
       for (int element = 0; element < f.per_register; ++element) {
         const auto at = static_cast<size_t>((reg * f.per_register + element) * kLanes + lane);
-        const double value = acc[lane % 16 / 4].at[f.row[at]][f.col[at]];
+        const float value = acc[lane % 16 / 4].at[f.row[at]][f.col[at]];
         word |= spec_.d == MmaType::kF16
                     ? static_cast<uint32_t>(HalfFromF64<F16>(value).bits) << (16 * element)
-                    : Bits<uint32_t>(CanonicalNan(static_cast<float>(value)));
+                    : Bits<uint32_t>(CanonicalNan(value));
       }
       static_cast<uint32_t*>(d[reg])[lane] = word;
     }

@@ -1,11 +1,12 @@
 // mma, wmma, ldmatrix, stmatrix and movmatrix as functions of whole warps: a register is an array
 // of 32 lanes (32-bit values; 64-bit ones for f64).
 //
-// Numbers: with f16, bf16, tf32, fp8 operands every product is exact and the sum c + a0*b0 + a1*b1
-// ... is taken in double in ascending k and rounded once to the type of d. (Hardware aligns and
-// truncates in ways that are not documented and differ by generation; this is at least as accurate
-// and always the same.) f64 is a chain of fma in ascending k. Integers wrap, or saturate with
-// .satfinite.
+// Numbers: with f16, bf16, tf32, fp8 operands every element is a chain of fused multiply-adds of
+// floats, c first, then a0*b0, a1*b1 ... in ascending k, and the last is rounded to the type of d.
+// (Hardware adds several products at once, aligned to the largest of them and of c, and cuts off
+// what lies some bits below that; which ones and how many bits is not documented and differs by
+// generation. Its error is of the same size as that of this chain.) f64 is a chain of fma in
+// ascending k. Integers wrap, or saturate with .satfinite.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,15 @@
 namespace kernelsmith::vgpu::math {
 
 enum class MmaType { kF16, kBF16, kTF32, kF32, kF64, kE4M3, kE5M2, kS8, kU8, kS4, kU4, kB1, kS32 };
+
+// One step of such a chain: a * b + sum, rounded once, for a and b of at most 11 bits each (f16,
+// bf16, tf32, fp8), which are exact in the types here. No float has bits both far above and far
+// below a product of 22 bits: where the sum of both does not fit into a double, the smaller one is
+// less than 2^-28 of the larger, which is a float with room below, and the second rounding gives
+// that, as one alone would.
+inline float AddProduct(double a, double b, float sum) {
+  return static_cast<float>(a * b + static_cast<double>(sum));
+}
 
 enum class MmaRole { kA, kB, kC, kD };
 

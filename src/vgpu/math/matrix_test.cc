@@ -427,6 +427,52 @@ TEST(Mma, SaturationTruncationAndNan) {
   EXPECT_EQ(td.Get(2, 0), kF32Nan);
 }
 
+// Rounded after every product, in ascending k: 2^24 + 1 is 2^24 again, and a difference of ones
+// before it is not lost.
+TEST(Mma, SumsAreChainsOfFloats) {
+  for (const bool first : {false, true}) {
+    const MmaSpec spec{.m = 16, .n = 8, .k = 8, .a = kTF32, .b = kTF32, .c = kF32, .d = kF32};
+    const MmaPlan* plan = MmaPlan::Find(spec);
+    Registers a(plan->fragment(MmaRole::kA));
+    Registers b(plan->fragment(MmaRole::kB));
+    Registers c(plan->fragment(MmaRole::kC));
+    Registers d(plan->fragment(MmaRole::kD));
+    const Fragment& fa = plan->fragment(MmaRole::kA);
+    for (int lane = 0; lane < 32; ++lane) {
+      for (int i = 0; i < 4; ++i) {
+        const int k = fa.col[static_cast<size_t>(i * 32 + lane)];
+        // 2^24 first or last, ones elsewhere.
+        const float value = k == (first ? 0 : 7) ? 16777216.0f : 1.0f;
+        a.Set(i, lane, Bits<uint32_t>(value));
+      }
+      for (int i = 0; i < 2; ++i) b.Set(i, lane, Bits<uint32_t>(1.0f));
+    }
+    plan->Run(a.const_pointers.data(), b.const_pointers.data(), c.const_pointers.data(),
+              d.pointers.data());
+    const float expected = first ? 16777216.0f : 16777224.0f;  // 7 + 2^24 is rounded to even
+    EXPECT_EQ(Bits<float>(static_cast<uint32_t>(d.Get(0, 0))), expected);
+  }
+}
+
+TEST(Mma, AProductIsAddedWithOneRounding) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 2'000'000; ++i) {
+    const auto word = [&](uint32_t mask) { return static_cast<uint32_t>(random()) & mask; };
+    const float a = Bits<float>(word(0xffffe000u));
+    const float b = Bits<float>(word(0xffffe000u));
+    float c = Bits<float>(word(~0u));
+    // Near the product, too: what is rounded lies there.
+    if (i % 2 == 0) c = std::ldexp(a * b, static_cast<int>(random() % 60) - 30);
+    const float sum = AddProduct(double{a}, double{b}, c);
+    const float expected = std::fma(a, b, c);
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(sum));
+    } else {
+      ASSERT_EQ(Bits<uint32_t>(sum), Bits<uint32_t>(expected)) << a << ' ' << b << ' ' << c;
+    }
+  }
+}
+
 TEST(Mma, UnknownShapes) {
   EXPECT_EQ(MmaPlan::Find({.m = 16, .n = 8, .k = 12, .a = kF16, .b = kF16, .c = kF32, .d = kF32}),
             nullptr);
