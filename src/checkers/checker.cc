@@ -62,6 +62,18 @@ const uint8_t* CheckerList::DefinedBytes(const vgpu::Allocation& allocation) {
 void CheckerList::OnScreenedWrite(uint64_t address, uint64_t bytes) {
   for (auto& c : all_) c->OnScreenedWrite(address, bytes);
 }
+bool CheckerList::IsInOrder(std::span<const vgpu::ScreenFootprint> touched) {
+  for (auto& c : all_) {
+    if (!c->IsInOrder(touched)) return false;
+  }
+  return true;
+}
+bool CheckerList::WantsExactReads() const {
+  for (const auto& c : all_) {
+    if (c->WantsExactReads()) return true;
+  }
+  return false;
+}
 void CheckerList::OnPause(uint64_t launch_id) {
   for (auto& c : all_) c->OnPause(launch_id);
   mutex_.unlock();

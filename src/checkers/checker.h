@@ -105,6 +105,8 @@ class Checker : public vgpu::Observer {
   // See vgpu::ScreenSource.
   virtual const uint8_t* DefinedBytes(const vgpu::Allocation& allocation) { return nullptr; }
   virtual void OnScreenedWrite(uint64_t address, uint64_t bytes) {}
+  virtual bool IsInOrder(std::span<const vgpu::ScreenFootprint> touched) { return true; }
+  virtual bool WantsExactReads() const { return false; }
 
  protected:
   FindingSink& sink() { return sink_; }
@@ -175,6 +177,8 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
  private:
   const uint8_t* DefinedBytes(const vgpu::Allocation& allocation) override;
   void OnScreenedWrite(uint64_t address, uint64_t bytes) override;
+  bool IsInOrder(std::span<const vgpu::ScreenFootprint> touched) override;
+  bool WantsExactReads() const override;
   template <typename Call>
   void HostEvent(const Call& call);
 

@@ -86,7 +86,7 @@ std::vector<Finding> FindingsOf(const std::shared_ptr<const ptx::Module>& module
   FindingSink sink;
   CheckerList list(sink);
   if (look == Look::kOrders) {
-    list.Add(std::make_unique<RaceChecker>(sink, gpu.memory()));
+    list.Add(std::make_unique<RaceChecker>(sink, gpu.gpu()));
     list.Add(MakeSyncChecker(sink, gpu.gpu()));
   } else {
     AddCheckers(list, {"memory", "init", "race", "sync", "index"}, sink, gpu.gpu());

@@ -26,6 +26,14 @@ bool OperationSet::Contains(uint64_t operation) const {
   return it != runs_.begin() && std::prev(it)->second > operation;
 }
 
+bool OperationSet::ContainsAll(const OperationSet& other) const {
+  for (const auto& [first, end] : other.runs_) {
+    const auto it = runs_.upper_bound(first);
+    if (it == runs_.begin() || std::prev(it)->second < end) return false;
+  }
+  return true;
+}
+
 void OperationOrder::Submit(uint64_t operation, std::span<const uint64_t> after) {
   OperationSet before = settled_;
   for (const uint64_t other : after) {

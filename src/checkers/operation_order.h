@@ -14,6 +14,8 @@ class OperationSet {
   void Add(uint64_t operation) { AddRun(operation, operation + 1); }
   void Add(const OperationSet& other);
   bool Contains(uint64_t operation) const;
+  bool ContainsAll(const OperationSet& other) const;
+  void Clear() { runs_.clear(); }
 
  private:
   void AddRun(uint64_t first, uint64_t end);

@@ -19,15 +19,15 @@ constexpr size_t kMaxSites = 0xffff;
 
 }  // namespace
 
-RaceChecker::RaceChecker(FindingSink& sink, const vgpu::DeviceMemory& memory)
-    : Checker(sink), memory_(memory) {
+RaceChecker::RaceChecker(FindingSink& sink, vgpu::VirtualGpu& gpu)
+    : Checker(sink), gpu_(gpu), memory_(gpu.memory()) {
   sites_.push_back(std::make_unique<RaceSite>());  // 0: one too many
 }
 
 RaceChecker::~RaceChecker() = default;
 
 std::unique_ptr<Checker> MakeRaceChecker(FindingSink& sink, vgpu::VirtualGpu& gpu) {
-  return std::make_unique<RaceChecker>(sink, gpu.memory());
+  return std::make_unique<RaceChecker>(sink, gpu);
 }
 
 // -- launches and blocks
@@ -41,6 +41,7 @@ void RaceChecker::OnLaunchBegin(const vgpu::LaunchInfo& info) {
     stamp_base_ += static_cast<uint32_t>(stamps_.size());
     stamps_.clear();
     launches_.clear();
+    begun_.Clear();
     if (sites_.size() > kMaxSites / 2 || stamp_base_ > uint32_t{1} << 31) {
       sites_.resize(1);
       stamp_base_ = 0;
@@ -62,6 +63,9 @@ void RaceChecker::OnLaunchBegin(const vgpu::LaunchInfo& info) {
     if (MayOverlap(launch_->operation, access->rows.operation)) launch_->host.push_back(access);
   }
   // As long as something earlier may overlap, its entries must be looked at.
+  const bool all_ended = launch_->before.ContainsAll(begun_);
+  begun_.Add(launch_->operation);
+  if (all_ended) return;
   for (const auto& other : launches_) {
     if (other->operation == 0 || other->operation == launch_->operation ||
         launch_->before.Contains(other->operation)) {
@@ -77,6 +81,7 @@ void RaceChecker::OnLaunchEnd(const vgpu::Fault*) {
   launch_->blocks.clear();
   launch_->recent = nullptr;
   launch_->order = nullptr;
+  launch_->request = nullptr;
   for (Race& race : races_) {
     if (race.finding.kind == FindingKind::kRaceSameValue) {
       // Where different values were written as well, that is the finding.
@@ -101,6 +106,7 @@ void RaceChecker::OnResume(uint64_t launch_id) {
 }
 
 void RaceChecker::OnBlockBegin(uint64_t number) {
+  if (!repeating_ && !launch_->watched) RepeatBeside(*launch_);
   BlockState& state = launch_->blocks[number];
   state.order = &launch_->order->BeginBlock(static_cast<uint32_t>(number));
   const uint32_t warps = (launch_->threads + kLanes - 1) / kLanes;
@@ -368,6 +374,8 @@ void RaceChecker::Check(Actor& actor, const Entry& entry, bool entry_writes) {
 
 void RaceChecker::Read(Actor& actor, Cell& cell) {
   if (actor.access.instruction->op == Op::kBulkCopy) CheckProxy(actor, cell);
+  // What came after a launch that runs again has taken its place.
+  if (repeating_ && (IsLater(cell.write) || IsLater(cell.read))) return;
   const Entry me = actor.me;
   if (cell.read.stamp == me.stamp && cell.read.who == me.who &&
       cell.write.stamp < launch_->first_stamp) {
@@ -401,6 +409,11 @@ void RaceChecker::Read(Actor& actor, Cell& cell) {
 
 void RaceChecker::Write(Actor& actor, Cell& cell) {
   const Entry me = actor.me;
+  if (repeating_ && IsLater(cell.write)) return;
+  if (repeating_ && IsLater(cell.read) && (me.who & Entry::kStrong) == 0) {
+    cell.write = me;
+    return;
+  }
   const bool write_past = IsPast(actor, cell.write);
   const bool read_past = IsPast(actor, cell.read);
   const bool other_read_past = IsPast(actor, cell.other_read);

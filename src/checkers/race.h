@@ -28,12 +28,13 @@
 #include "checkers/race_order.h"
 #include "checkers/race_shadow.h"
 #include "checkers/race_site.h"
+#include "vgpu/vgpu.h"
 
 namespace kernelsmith::checkers {
 
 class RaceChecker final : public Checker {
  public:
-  RaceChecker(FindingSink& sink, const vgpu::DeviceMemory& memory);
+  RaceChecker(FindingSink& sink, vgpu::VirtualGpu& gpu);
   ~RaceChecker() override;
 
   uint32_t interests() const override {
@@ -42,9 +43,10 @@ class RaceChecker final : public Checker {
   std::optional<vgpu::ScreenChecks> ScreenedChecks() const override {
     return vgpu::ScreenChecks{.races = true};
   }
-  // Only where no operation can overlap another (plans: one after the other). What is submitted to
-  // streams may overlap with what comes later, which the screen could not know.
+  // A launch that may begin before the one before it has ended is not for the screen.
   bool MayScreen() override;
+  bool IsInOrder(std::span<const vgpu::ScreenFootprint> touched) override;
+  bool WantsExactReads() const override { return exact_reads_; }
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
   void OnLaunchEnd(const vgpu::Fault* fault) override;
   void OnResume(uint64_t launch_id) override;
@@ -75,6 +77,8 @@ class RaceChecker final : public Checker {
   struct Launch;
   struct Actor;
   struct Race;
+  struct Screened;
+  class Repetition;
 
   const RaceSite& SiteOf(const vgpu::WarpView& warp, const vgpu::Instruction& in);
   BlockState& StateOf(uint64_t block_number);
@@ -103,7 +107,16 @@ class RaceChecker final : public Checker {
   bool MayOverlap(uint64_t operation, uint64_t other) const;
   void CheckHost(const Actor& actor, uint64_t address, uint32_t bytes, bool writes);
   void ReportHost(const HostAccess& access, Place kernel, const char* what, uint64_t address);
+  // race_screened.cc
+  bool MayMeetScreened(uint64_t operation) const;
+  bool MeetsShadow(const vgpu::ScreenFootprint& touched) const;
+  void RepeatBeside(Launch& launch);
+  void RepeatBeside(const HostAccess& access);
+  void Repeat(Screened& launch);
+  bool IsLater(const Entry& entry) const;
+  void ForgetSettled();
 
+  vgpu::VirtualGpu& gpu_;
   const vgpu::DeviceMemory& memory_;
   OperationOrder operations_;
   std::map<uint64_t, OperationSet> beside_;  // what a launch runs beside until it has waited
@@ -115,7 +128,13 @@ class RaceChecker final : public Checker {
   PagePool shared_pages_;
   std::vector<std::unique_ptr<RaceSite>> sites_;
   std::unordered_map<const vgpu::Instruction*, uint32_t> site_of_;
+  OperationSet begun_;                                   // the operations of launches_
   std::vector<std::shared_ptr<const HostAccess>> host_;  // not waited for yet
+  // Launches that the shadow knows nothing of, as the screen found nothing in them; not waited for.
+  std::vector<std::unique_ptr<Screened>> screened_;
+  OperationSet screened_operations_;
+  bool exact_reads_ = false;
+  bool repeating_ = false;  // launch_ is one of them that runs again
   // Launches and bulk copies in them that lack a fence, each told once.
   std::set<std::pair<uint64_t, const vgpu::Instruction*>> without_fence_;
   std::vector<Race> races_;

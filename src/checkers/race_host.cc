@@ -35,12 +35,12 @@ void RaceChecker::OnSubmit(uint64_t operation, std::span<const uint64_t> after) 
 }
 
 bool RaceChecker::MayScreen() {
-  return launch_ != nullptr && launch_->operation == 0 &&
-         launch_->first_stamp == launch_->own_stamp && launch_->host.empty();
+  return launch_ != nullptr && beside_.find(launch_->operation) == beside_.end();
 }
 
 void RaceChecker::OnHostWait(std::span<const uint64_t> operations) {
   operations_.HostWait(operations);
+  ForgetSettled();
 }
 
 void RaceChecker::OnMayBeginEarly(uint64_t operation, std::span<const uint64_t> beside) {
@@ -80,6 +80,11 @@ void RaceChecker::OnFree(const vgpu::Allocation& allocation, uint64_t operation,
   std::erase_if(host_, [&](const auto& access) {
     return access->rows.to - allocation.address < allocation.size;
   });
+  for (const auto& launch : screened_) {
+    std::erase_if(launch->touched, [&](const vgpu::ScreenFootprint& touched) {
+      return touched.Touches(allocation.address, allocation.end());
+    });
+  }
   global_.Forget(allocation.address, (allocation.size + kPageBytes - 1) / kPageBytes * kPageBytes);
 }
 
@@ -110,6 +115,7 @@ void RaceChecker::HostDoes(HostAccess access) {
                   .allocation = memory_.Find(access.rows.to)});
     }
   }
+  RepeatBeside(access);
   const bool kernels = std::any_of(launches_.begin(), launches_.end(), [&](const auto& launch) {
     return MayOverlap(operation, launch->operation);
   });
@@ -146,6 +152,7 @@ void RaceChecker::HostDoes(HostAccess access) {
 }
 
 void RaceChecker::CheckHost(const Actor& actor, uint64_t address, uint32_t bytes, bool writes) {
+  if (repeating_) return;
   for (const auto& access : launch_->host) {
     if (!(writes || access->writes) || !access->Touches(address, bytes)) continue;
     ReportHost(*access,

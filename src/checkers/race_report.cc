@@ -67,6 +67,7 @@ bool RaceChecker::WritesSameValue(const Actor& actor, const Entry& entry) const 
 }
 
 void RaceChecker::Report(Actor& actor, const Entry& entry, bool entry_writes, bool volatile_pair) {
+  if (repeating_) return;
   const bool writes = actor.site.writes && actor.access.kind != AccessKind::kLoad;
   const bool async = ((entry.who | actor.me.who) & Entry::kAsync) != 0;
   FindingKind kind = FindingKind::kRace;

@@ -30,6 +30,17 @@ struct RaceChecker::SharedCopy {
   uint16_t site = 0;
 };
 
+// A launch that the screen judged. Should something meet what it touched in memory, unordered with
+// it, then it runs once more, for the shadow.
+struct RaceChecker::Screened {
+  vgpu::LaunchRequest request;
+  std::vector<std::byte> parameters;
+  std::vector<vgpu::ScreenFootprint> touched;  // empty: its accesses are in the shadow after all
+  uint64_t met = 0;  // the last unordered launch with which it may have memory in common
+
+  uint64_t operation() const { return request.operation; }
+};
+
 struct RaceChecker::BlockState {
   // What one thread copies by cp.async.
   struct Copies {
@@ -57,6 +68,7 @@ struct RaceChecker::Launch {
         block(info.block),
         cluster(info.cluster),
         threads(static_cast<uint32_t>(info.block.Count())),
+        request(info.request),
         order(std::make_unique<LaunchOrder>(threads)) {}
 
   uint64_t id;
@@ -69,7 +81,10 @@ struct RaceChecker::Launch {
   vgpu::Dim3 block;
   vgpu::Dim3 cluster;
   uint32_t threads;
-  uint32_t own_stamp = 1;  // its own begin here
+  const vgpu::LaunchRequest* request;  // while it runs
+  bool footprint_known = false;        // `Screened::met` says whom it may meet
+  bool watched = false;                // its accesses go to the shadow
+  uint32_t own_stamp = 1;              // its own begin here
   // Entries below are of launches that ended before this one began.
   uint32_t first_stamp = 1;
   std::unique_ptr<LaunchOrder> order;  // null once ended

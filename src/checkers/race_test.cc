@@ -32,7 +32,7 @@ class RaceTest : public ::testing::Test {
     if (!loaded.ok()) return {"does not load"};
     const uint64_t buffer = gpu_.Buffer(std::vector<uint32_t>(4096));
     FindingSink sink;
-    RaceChecker checker(sink, gpu_.memory());
+    RaceChecker checker(sink, gpu_.gpu());
     const auto result = gpu_.Launch("k", grid, block, {buffer}, 0, false, &checker);
     EXPECT_TRUE(result.ok() && !result->fault)
         << (result.ok() ? result->fault->message : result.error().Format());
@@ -202,7 +202,7 @@ std::vector<Finding> TwoKernels(bool ordered, bool host_waits) {
                   .ok());
   const std::vector<uint64_t> arguments{gpu.Buffer(std::vector<uint32_t>(64))};
   FindingSink sink;
-  RaceChecker checker(sink, gpu.memory());
+  RaceChecker checker(sink, gpu.gpu());
   const std::array<uint64_t, 1> first{1};
   checker.OnSubmit(1, {});
   for (uint64_t operation = 1; operation <= 2; ++operation) {
@@ -243,7 +243,7 @@ std::vector<Finding> DependentKernels(const std::string& before, const std::stri
                   .ok());
   const std::vector<uint64_t> arguments{gpu.Buffer(std::vector<uint32_t>(64))};
   FindingSink sink;
-  RaceChecker checker(sink, gpu.memory());
+  RaceChecker checker(sink, gpu.gpu());
   const std::array<uint64_t, 1> first{1};
   for (uint64_t operation = 1; operation <= 2; ++operation) {
     checker.OnSubmit(operation, {});

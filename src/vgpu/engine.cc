@@ -312,7 +312,7 @@ bool RunScreened(LaunchState& launch, LaunchResult& result) {
     RunUnwatched(own, own_result, screen);
     result.compile_ms += own_result.compile_ms;
     if (own.fault) screen->Suspect("a fault");
-    if (!screen->stopped()) {
+    if (screen->IsSilent()) {
       screen->Commit();
       launch.statistics = own.statistics;
       result.compiled = own_result.compiled;

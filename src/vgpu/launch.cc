@@ -177,7 +177,8 @@ Result<LaunchResult> VirtualGpu::LaunchKernel(const LaunchRequest& request, cons
                            .local_window = launch.local_window,
                            .parameters = launch.parameters,
                            .grid_workspace = launch.grid_workspace,
-                           .code = &kernel};
+                           .code = &kernel,
+                           .request = &request};
     launch.observer->OnLaunchBegin(about);
     launch.choice = launch.observer->ChooseBlocks(about);
   }

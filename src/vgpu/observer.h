@@ -86,6 +86,8 @@ class WarpView {
 
 enum class AccessKind : uint8_t { kLoad, kStore, kAtomic, kReduction, kAsyncCopy, kPrefetch };
 
+struct LaunchRequest;
+
 // One memory instruction of a warp. Addresses are generic (window addresses for shared and local).
 struct MemoryAccess {
   const Instruction* instruction = nullptr;
@@ -120,6 +122,7 @@ struct LaunchInfo {
   uint64_t parameters = 0;      // where they lie
   uint64_t grid_workspace = 0;  // the memory of the grid's barrier; 0: no cooperative launch
   const Kernel* code = nullptr;
+  const LaunchRequest* request = nullptr;  // while the launch runs
 };
 
 // The blocks of a launch that an observer watches.

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
 
 #include "vgpu/function_lowerer.h"
 #include "vgpu/op_facts.h"
@@ -81,7 +83,11 @@ class Liveness {
     };
     if (!any(live_in_[0])) return false;
     results_are_written_ = true;
-    return !Solve() || any(live_in_[0]);
+    if (!Solve()) return true;
+    CountGuards();
+    bool found = false;
+    live_in_[0].ForEach([&](size_t reg) { found = found || HasWayToRead(reg); });
+    return found;
   }
 
   std::vector<Interval> Intervals() {
@@ -105,6 +111,93 @@ class Liveness {
   }
 
  private:
+  // What a way through the function tells of predicates: their values, by register.
+  using Facts = std::map<uint32_t, bool>;
+  // Ways that are looked at for one register; more, and the answer is that it may be.
+  static constexpr size_t kMostWays = 4096;
+
+  // Only predicates that guard several instructions can rule ways out.
+  void CountGuards() {
+    for (const Instruction& in : function_.code) {
+      if (Guarded(in) && in.guard.base() == OperandBase::kRegister) ++guards_[in.guard.offset()];
+    }
+  }
+
+  // Is there a way from the beginning to a read of the register, with no write on it, on which no
+  // predicate would have to be true and false? `if (p) x = ...; ... if (p) use(x);` has none.
+  bool HasWayToRead(size_t reg) {
+    std::set<std::pair<uint32_t, Facts>> seen{{0, {}}};
+    std::vector<std::pair<uint32_t, Facts>> open{{0, {}}};
+    const auto go = [&](uint32_t block, const Facts& facts) {
+      if (seen.emplace(block, facts).second) open.emplace_back(block, facts);
+    };
+    while (!open.empty()) {
+      if (seen.size() > kMostWays) return true;
+      auto [block, facts] = std::move(open.back());
+      open.pop_back();
+      const Way way = FollowBlock(blocks_[block], reg, facts);
+      if (way == Way::kReads) return true;
+      if (way == Way::kWrites) continue;
+      const Instruction& last = function_.code[blocks_[block].last - 1];
+      const std::vector<uint32_t>& next = blocks_[block].next;
+      if (!LeavesSequence(last.op) || !Guarded(last)) {
+        for (const uint32_t other : next) go(other, facts);
+        continue;
+      }
+      const uint32_t guard = last.guard.offset();
+      const auto known = facts.find(guard);
+      for (size_t i = 0; i < next.size(); ++i) {
+        // The first is the way on, where the guard does not hold.
+        const bool value = (i > 0) != last.guard_negated;
+        if (known != facts.end() && known->second != value) continue;
+        Facts then = facts;
+        Learn(then, guard, value);
+        go(next[i], then);
+      }
+    }
+    return false;
+  }
+
+  void Learn(Facts& facts, uint32_t guard, bool value) const {
+    if (const auto it = guards_.find(guard); it != guards_.end() && it->second > 1) {
+      facts[guard] = value;
+    }
+  }
+
+  enum class Way : uint8_t { kGoesOn, kReads, kWrites };
+
+  Way FollowBlock(const BasicBlock& block, size_t reg, Facts& facts) const {
+    for (uint32_t pc = block.first; pc < block.last; ++pc) {
+      const Instruction& in = function_.code[pc];
+      bool guarded = Guarded(in);
+      if (guarded) {
+        const auto known = facts.find(in.guard.offset());
+        if (known != facts.end() && known->second == in.guard_negated) continue;
+        guarded = known == facts.end();
+      }
+      bool reads = false;
+      bool writes = false;
+      const auto is_result = [&](Operand operand) {
+        return operand.exists() && (operand == in.d || operand == in.d2);
+      };
+      ForEachTouch(in, function_.list, false, [&](Operand operand, Touch touch) {
+        if (operand.offset() != reg) return;
+        if (touch == Touch::kWrite || (touch == Touch::kUpdate && is_result(operand))) {
+          writes = true;
+        } else {
+          reads = true;
+        }
+      });
+      if (reads) return Way::kReads;
+      if (writes && !guarded) return Way::kWrites;
+      if (writes) Learn(facts, in.guard.offset(), in.guard_negated);
+      ForEachTouch(in, function_.list, false, [&](Operand operand, Touch touch) {
+        if (touch != Touch::kRead) facts.erase(operand.offset());
+      });
+    }
+    return Way::kGoesOn;
+  }
+
   bool Guarded(const Instruction& in) const { return in.guard != always_ || in.guard_negated; }
 
   void FindBlocks() {
@@ -172,6 +265,7 @@ class Liveness {
   size_t registers_;
   Operand always_;
   bool results_are_written_ = false;
+  std::map<uint32_t, int> guards_;  // instructions that each predicate guards
   std::vector<BasicBlock> blocks_;
   std::vector<BitSet> live_in_;
   std::vector<BitSet> live_out_;

@@ -141,6 +141,10 @@ void Runner::Run(const std::atomic<uint64_t>& last_block,
                             resident_.size(), blocks - limit));
       failed_block_ = resident_.front()->number;
       return;
+    } else if (stalled >= resident_.size() && launch_.screen != nullptr) {
+      // Other launches and the host go on only while the checkers hear of the waiting.
+      launch_.screen->Suspect("its blocks wait for one another or for others");
+      return;
     } else if (stalled >= resident_.size() && !WaitForOthers(last_progress)) {
       failed_block_ = resident_.front()->number;
       return;

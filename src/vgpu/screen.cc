@@ -25,6 +25,13 @@ constexpr uint64_t kForgetAfter = 64;
 // Cells are never larger; accesses that are smaller need smaller ones.
 constexpr uint32_t kCellShift = 2;
 
+// Host code may look at it, and write to it, while the launch runs.
+bool IsVisibleToHost(const Allocation& allocation) {
+  return allocation.kind == AllocationKind::kPinned ||
+         allocation.kind == AllocationKind::kManaged ||
+         allocation.kind == AllocationKind::kHostRegistered;
+}
+
 const CellCode& CellsFor(CpuLevel cpu) {
 #if defined(__x86_64__)
   if (cpu == CpuLevel::kAvx512) return isa_avx512::kCellCode;
@@ -96,7 +103,7 @@ Screen::Screen(ScreenSource& source, const Checks& checks)
     : source_(source),
       checks_(checks),
       next_stamp_(kStampShare),
-      locks_(std::make_unique<std::atomic<uint8_t>[]>(kLocks)) {}
+      locks_(std::make_unique<std::atomic<uint8_t>[]>(kLocks * kLockBytes)) {}
 
 Screen::~Screen() {
   for (auto& [address, region] : regions_) Release(*region);
@@ -153,8 +160,10 @@ void Screen::Begin(const LaunchState& launch, bool concurrent) {
   launch_ = &launch;
   cells_ = &CellsFor(CpuFor(launch.options->settings));
   concurrent_ = concurrent;
-  again_ = false;
+  again_ = beside_others_ = false;
+  exact_reads_ = checks_.races && source_.WantsExactReads();
   stopped_ = false;
+  region_count_ = 0;
   why_.clear();
   threads_.clear();
   // Two stamps beside the threads': see CellClock.
@@ -202,6 +211,35 @@ void Screen::Again(const char* why) {
   why_ = why;
 }
 
+std::vector<ScreenFootprint> Screen::Touched() const {
+  std::vector<ScreenFootprint> touched(region_count_);
+  for (const auto& [address, region] : regions_) {
+    if (region->session != session_ || !region->read) continue;
+    ScreenFootprint& all = touched[region->number];
+    all.read_begin = region->allocation.address;
+    all.read_end = region->allocation.end();
+  }
+  for (const auto& thread : threads_) {
+    for (size_t i = 0; i < thread->touched_.size(); ++i) {
+      const ScreenFootprint& own = thread->touched_[i];
+      ScreenFootprint& all = touched[i];
+      all.read_begin = std::min(all.read_begin, own.read_begin);
+      all.read_end = std::max(all.read_end, own.read_end);
+      all.write_begin = std::min(all.write_begin, own.write_begin);
+      all.write_end = std::max(all.write_end, own.write_end);
+    }
+  }
+  return touched;
+}
+
+bool Screen::IsSilent() {
+  if (stopped()) return false;
+  if (!checks_.races || source_.IsInOrder(Touched())) return true;
+  beside_others_ = true;
+  Suspect("nothing orders it with others that use the same memory");
+  return false;
+}
+
 void Screen::Commit() {
   suspicious_.erase(launch_->kernel);
   for (auto& [address, region] : regions_) {
@@ -222,18 +260,36 @@ void Screen::Commit() {
 
 bool Screen::Undo() {
   for (auto& [address, region] : regions_) {
-    if (region->session != session_ || !region->watched) continue;
-    auto* data = reinterpret_cast<std::byte*>(address +
-                                              static_cast<uint64_t>(region->allocation.host_delta));
-    for (size_t piece = 0; piece < region->pieces; ++piece) {
-      if (region->saved[piece] == 0) continue;
-      const uint64_t at = piece * kPieceBytes;
-      std::memcpy(data + at, static_cast<std::byte*>(region->copy.start) + at,
-                  std::min(kPieceBytes, region->allocation.size - at));
+    if (region->session == session_ && region->watched) PutBack(*region);
+  }
+  if (!again_ && !beside_others_) ++suspicious_[launch_->kernel];
+  return again_;
+}
+
+void Screen::PutBack(Region& region) {
+  const uint64_t size = region.allocation.size;
+  auto* data = reinterpret_cast<std::byte*>(region.allocation.address +
+                                            static_cast<uint64_t>(region.allocation.host_delta));
+  const auto* copy = static_cast<const std::byte*>(region.copy.start);
+  const bool all = !IsVisibleToHost(region.allocation);
+  for (size_t piece = 0; piece < region.pieces; ++piece) {
+    if (region.saved[piece] == 0) continue;
+    const uint64_t begin = piece * kPieceBytes;
+    const uint64_t end = std::min(begin + kPieceBytes, size);
+    if (all) {
+      std::memcpy(data + begin, copy + begin, end - begin);
+      continue;
+    }
+    // What host code has written beside the kernel stays.
+    const uint64_t cell = uint64_t{1} << region.shift;
+    for (uint64_t at = begin; at < end;) {
+      const size_t index = region.CellOf(region.allocation.address + at);
+      const uint64_t next =
+          std::min(region.base + (index + 1) * cell - region.allocation.address, end);
+      if (region.writes[index] >= past_) std::memcpy(data + at, copy + at, next - at);
+      at = next;
     }
   }
-  if (!again_) ++suspicious_[launch_->kernel];
-  return again_;
 }
 
 // ---- allocations
@@ -264,6 +320,7 @@ Screen::Region* Screen::Find(uint64_t address, uint64_t bytes, bool write) {
     region->allocation = *std::move(found);
     region->base = region->allocation.address & ~uint64_t{15};
     region->session = session_;
+    region->number = region_count_++;
     region->read = region->watched = false;
     region->defined = checks_.initialisation ? source_.DefinedBytes(region->allocation) : nullptr;
     region->all_defined = region->defined == nullptr;
@@ -274,8 +331,15 @@ Screen::Region* Screen::Find(uint64_t address, uint64_t bytes, bool write) {
     if (!stopped_.exchange(true)) why_ = "it uses the heap of kernels";
     return nullptr;
   }
+  const BlockInteraction& interaction = launch_->kernel->interaction;
+  if (write && IsVisibleToHost(region->allocation) &&
+      (interaction.blocks_wait || interaction.has_fences)) {
+    // What the host has seen can't be taken back.
+    if (!stopped_.exchange(true)) why_ = "it may talk to the host";
+    return nullptr;
+  }
   if (region->watched) return region;
-  if (!write && region->all_defined) {
+  if (!write && region->all_defined && !exact_reads_) {
     region->read = true;
     return region;
   }
@@ -314,9 +378,13 @@ void Screen::Save(Region& region, uint64_t piece) {
   region.saved[piece].store(1, std::memory_order_release);
 }
 
+size_t Screen::LockOf(const Region& region, size_t line) {
+  return (line * 0x9e3779b9u ^ region.allocation.id * 0x85ebca6bu) % kLocks * kLockBytes;
+}
+
 void Screen::Lock(const Region& region, size_t line) {
   if (!concurrent_) return;
-  auto& lock = locks_[(line * 0x9e3779b9u ^ region.allocation.id * 0x85ebca6bu) % kLocks];
+  auto& lock = locks_[LockOf(region, line)];
   while (lock.exchange(1, std::memory_order_acquire) != 0) {
     while (lock.load(std::memory_order_relaxed) != 0) __builtin_ia32_pause();
   }
@@ -324,8 +392,7 @@ void Screen::Lock(const Region& region, size_t line) {
 
 void Screen::Unlock(const Region& region, size_t line) {
   if (!concurrent_) return;
-  locks_[(line * 0x9e3779b9u ^ region.allocation.id * 0x85ebca6bu) % kLocks].store(
-      0, std::memory_order_release);
+  locks_[LockOf(region, line)].store(0, std::memory_order_release);
 }
 
 }  // namespace kernelsmith::vgpu

@@ -12,14 +12,16 @@
 //   stamps (screen_cells.h). Only program order and barriers of the whole block order accesses;
 //   what needs more (fences and flags, __syncwarp, named barriers) is suspicious;
 // - initialisation: shared memory that was not written in this block, global memory that neither
-// the
-//   checkers nor this launch's cells know as written, local memory;
+//   the checkers nor this launch's cells know as written, local memory;
 // - barriers that not all threads of the block reach at one instruction, masks of shuffles;
 // - 32-bit index arithmetic that wraps.
 //
 // Global allocations that a launch only reads need no cells: they are just marked as read, and the
 // first write to one starts the launch again, with cells for it. Written ones are *watched*: they
 // have cells and a copy, made piece by piece before the first write.
+//
+// What a launch read and wrote goes to the checkers as a footprint for each allocation, so that
+// they can tell whether launches and copies that nothing orders meet in memory.
 //
 // Each thread of the engine has a ScreenThread; the screen itself is shared.
 #pragma once
@@ -63,6 +65,8 @@ class Screen {
   // after which `again` says whether another attempt can see more.
   void Begin(const LaunchState& launch, bool concurrent);
   ScreenThread* NewThread();
+  // Nothing was suspicious, neither in the launch nor beside others.
+  bool IsSilent();
   void Commit();
   bool Undo();
 
@@ -101,7 +105,8 @@ class Screen {
     Allocation allocation;
     uint64_t base = 0;  // address of cell 0
     uint64_t session = 0;
-    bool read = false;  // accesses that left no trace have read it
+    uint32_t number = 0;  // in this launch
+    bool read = false;    // accesses that left no trace have read it
     bool watched = false;
     bool all_defined = true;
     const uint8_t* defined = nullptr;
@@ -120,9 +125,12 @@ class Screen {
   // the launch is over.
   Region* Find(uint64_t address, uint64_t bytes, bool write);
   void Watch(Region& region);
+  std::vector<ScreenFootprint> Touched() const;
+  void PutBack(Region& region);
   void Save(Region& region, uint64_t piece);
   uint32_t NewStamps(uint32_t count);  // 0: there are none left
   void Again(const char* why);
+  static size_t LockOf(const Region& region, size_t line);
   void Lock(const Region& region, size_t line);
   void Unlock(const Region& region, size_t line);
 
@@ -147,12 +155,16 @@ class Screen {
   uint32_t stride_ = 0;
   uint32_t shift_ = 2;
   uint32_t past_ = 0;
+  uint32_t region_count_ = 0;
+  bool exact_reads_ = false;
+  bool beside_others_ = false;  // it is suspicious because of others alone
   uint32_t launch_stamps_ = 0;
   bool again_ = false;
   std::atomic<bool> stopped_{false};
   std::string why_;
   std::vector<std::unique_ptr<ScreenThread>> threads_;
   static constexpr size_t kLocks = 1024;
+  static constexpr size_t kLockBytes = 64;  // threads must not meet in a cache line
   std::unique_ptr<std::atomic<uint8_t>[]> locks_;
 };
 
@@ -175,6 +187,8 @@ struct ScreenBlock {
 };
 
 class ScreenThread final : public Observer {
+  friend class Screen;
+
  public:
   ScreenThread(Screen& screen, const LaunchState& launch);
 
@@ -217,6 +231,7 @@ class ScreenThread final : public Observer {
              uint32_t me, bool write);
   bool Lane(Region* region, ScreenBlock& block, uint64_t address, uint32_t me, uint32_t bytes,
             AccessKind kind);
+  void Note(const Region& region, uint64_t begin, uint64_t end, bool write);
   bool LocalLane(WarpView& warp, int lane, uint64_t address, uint32_t bytes, bool write);
   void SaveBefore(Region& region, uint64_t address, uint64_t bytes);
 
@@ -225,7 +240,8 @@ class ScreenThread final : public Observer {
   uint32_t interests_ = 0;
   uint32_t next_stamp_ = 0;  // the next stamp of this thread's share
   uint32_t end_stamp_ = 0;
-  std::array<Region*, 2> recent_{};  // read, written
+  std::array<Region*, 2> recent_{};       // read, written
+  std::vector<ScreenFootprint> touched_;  // what this thread did to watched regions, by number
 };
 
 }  // namespace kernelsmith::vgpu

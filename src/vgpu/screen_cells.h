@@ -39,6 +39,10 @@ struct CellClock {
 // `count` cells from `writes` and `reads` on; every thread has 1 << per_lane of them, the first is
 // `me`. False: something is not in order. Read cells are brought up to date in any case.
 struct CellCode {
+  // Does each thread come back to what it wrote itself in this interval or, if it `reads`, to what
+  // it has read? Then there is nothing new to see: whoever came between, unordered, was caught.
+  bool (*known)(const uint32_t* writes, const uint32_t* reads, uint32_t count, uint32_t per_lane,
+                uint32_t me, bool reading) = nullptr;
   bool (*read)(uint32_t* writes, uint32_t* reads, uint32_t count, uint32_t per_lane, uint32_t me,
                const CellClock& clock) = nullptr;
   bool (*write)(uint32_t* writes, const uint32_t* reads, uint32_t count, uint32_t per_lane,

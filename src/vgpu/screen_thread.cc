@@ -136,6 +136,15 @@ void ScreenThread::SaveBefore(Region& region, uint64_t address, uint64_t bytes) 
   }
 }
 
+void ScreenThread::Note(const Region& region, uint64_t begin, uint64_t end, bool write) {
+  if (region.number >= touched_.size()) touched_.resize(region.number + 1);
+  ScreenFootprint& own = touched_[region.number];
+  uint64_t& first = write ? own.write_begin : own.read_begin;
+  uint64_t& last = write ? own.write_end : own.read_end;
+  first = std::min(first, begin);
+  last = std::max(last, end);
+}
+
 bool ScreenThread::Cells(Region* region, ScreenBlock& block, size_t first, size_t count,
                          uint32_t per_lane, uint32_t me, bool write) {
   const CellCode& code = *screen_.cells_;
@@ -191,7 +200,16 @@ bool ScreenThread::AccessRow(Warp& warp, void* where, uint64_t address, int64_t 
     const size_t first = region == nullptr ? address >> shift : region->CellOf(address);
     const auto per_lane = static_cast<uint32_t>(std::countr_zero(bytes >> shift));
     if ((first & ((size_t{1} << per_lane) - 1)) == 0) {
-      if (write && region != nullptr) SaveBefore(*region, address, uint64_t{lanes} * bytes);
+      if (region != nullptr) {
+        const uint32_t cells = (lanes * bytes) >> shift;
+        if (screen_.cells_->known(region->writes + first, region->reads + first, cells, per_lane,
+                                  me, !write)) {
+          return true;
+        }
+        const uint64_t end = address + uint64_t{lanes} * bytes;
+        Note(*region, address, end, write);
+        if (write) SaveBefore(*region, address, end - address);
+      }
       return Cells(region, block, first, (size_t{lanes} * bytes) >> shift, per_lane, me, write);
     }
   }
@@ -213,9 +231,17 @@ bool ScreenThread::AccessLanes(Warp& warp, void* where, const uint64_t* address,
   ScreenBlock& block = *warp.block->screen;
   if (region != nullptr && block.stale && !BeginInterval(block)) return false;
   const uint32_t now = (region == nullptr ? block.shared.now : block.global.now);
+  const bool reading = kind == AccessKind::kLoad;
+  const bool single = bytes >> screen_.shift_ == 1 && (reading || kind == AccessKind::kStore);
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
     const uint32_t me = now + warp.index * kWarpSize + lane;
+    if (region != nullptr && single && (address[lane] & (bytes - 1)) == 0) {
+      const size_t cell = region->CellOf(address[lane]);
+      if (screen_.cells_->known(region->writes + cell, region->reads + cell, 1, 0, me, reading)) {
+        continue;
+      }
+    }
     if (!Lane(region, block, address[lane], me, bytes, kind)) return false;
   }
   return true;
@@ -231,7 +257,11 @@ bool ScreenThread::Lane(Region* region, ScreenBlock& block, uint64_t address, ui
     screen_.Again("it needs smaller cells");
     return false;
   }
-  if (region != nullptr && kind != AccessKind::kLoad) SaveBefore(*region, address, bytes);
+  if (region != nullptr) {
+    const bool write = kind != AccessKind::kLoad;
+    Note(*region, address, address + bytes, write);
+    if (write) SaveBefore(*region, address, bytes);
+  }
   const CellClock& clock = region == nullptr ? block.shared : block.global;
   uint32_t* writes = region == nullptr ? block.writes.data() : region->writes;
   uint32_t* reads = region == nullptr ? block.reads.data() : region->reads;
