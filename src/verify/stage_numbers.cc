@@ -264,7 +264,10 @@ Result<StageResult> NumbersStage(Verification& verification) {
     TracedShape* traced = *prepared;
     if (traced == nullptr) return stage;
     ++i;
-    if (i > 1) NotePlan(verification, traced->plan(), stage);
+    if (i > 1) {
+      NotePlan(verification, traced->plan(), stage);
+      CheckOutputs(traced->plan(), stage);
+    }
     if (stage.Ended()) return stage;
     jobs.push_back({traced, Case{.seed = kSeenSeed, .tensors = traced->seen}, {}});
     // The quick shape alone shows most of what is wrong.

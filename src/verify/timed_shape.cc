@@ -133,6 +133,7 @@ class ShapeJudge {
       return false;
     }
     NotePlan(verification_, plan(), stage_);
+    CheckOutputs(plan(), stage_);
     return !stage_.Ended();
   }
 
