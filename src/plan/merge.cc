@@ -243,7 +243,7 @@ class Merger {
   // A scale or a count that goes on to a kernel (`x.item()`) is no work done by the host: there is
   // no plan for it, but that is not the candidate's fault.
   bool LookedAtLittle() const {
-    constexpr uint64_t kLittle = 64;
+    constexpr uint64_t kLittle = 32;  // of all calls together
     const bool shares_memory =
         std::any_of(merged_.buffers.begin(), merged_.buffers.end(), [](const auto& each) {
           return each.buffer.kind == PlanBuffer::Kind::kPinned ||

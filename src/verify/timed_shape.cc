@@ -65,6 +65,7 @@ class ShapeJudge {
     graph_ = std::make_shared<const Graph>(std::move(graph));
     KS_TRY(const bool traced, Trace());
     if (!traced) return std::move(result_);
+    result_.call = call_;
     result_.fresh_kernels = NewKernels(plan(), known);
     if (ArgumentBytes(task_) > kMostBytes) return NotJudged("its tensors do not fit in memory");
     part_ =
