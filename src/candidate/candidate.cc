@@ -152,10 +152,14 @@ Result<TracedSequence> Candidate::TraceSequence(const std::vector<CandidateCall>
                                                 const std::vector<uint32_t>& sequence) {
   const std::lock_guard lock(mutex_);
   KS_TRY(SequenceOutcome outcome, form_->TraceSequence(*compiled_, calls, sequence));
-  TracedSequence traced{.history = std::move(outcome.history), .problems = {}};
+  TracedSequence traced{
+      .history = std::move(outcome.history), .problems = {}, .cleared_launch = {}};
   for (const HostFinding& finding : outcome.findings) {
-    // A launch whose error was cleared: the results say whether it matters.
-    if (finding.kind != FindingKind::kFailedLaunch) traced.problems.push_back(ProblemOf(finding));
+    if (finding.kind == FindingKind::kFailedLaunch) {
+      traced.cleared_launch = ProblemOf(finding);
+    } else {
+      traced.problems.push_back(ProblemOf(finding));
+    }
   }
   return traced;
 }

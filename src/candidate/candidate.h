@@ -48,8 +48,9 @@ struct TracedCall {
 
 // Many calls in one process. Those are listed that differ from the ones before them.
 struct TracedSequence {
-  CallHistory history;                     // without plans: the first problem says why
-  std::vector<CandidateProblem> problems;  // they may be there beside plans
+  CallHistory history;                             // without plans: the first problem says why
+  std::vector<CandidateProblem> problems;          // they may be there beside plans
+  std::optional<CandidateProblem> cleared_launch;  // as TracedCall's
 };
 
 // How files of one form become modules and plans. CUDA sources are the only form so far

@@ -53,6 +53,10 @@ vgpu::Screen* CheckerList::screen() {
   screen_.reset(new vgpu::Screen(*this, all));  // make_unique can not see the base
   return screen_.get();
 }
+vgpu::BlockChoice CheckerList::ChooseBlocks(const vgpu::LaunchInfo& launch) {
+  if (!choose_) return {};
+  return {.blocks = choose_(launch.grid.Count()), .run_others = false};
+}
 const uint8_t* CheckerList::DefinedBytes(const vgpu::Allocation& allocation) {
   for (auto& c : all_) {
     if (const uint8_t* bytes = c->DefinedBytes(allocation)) return bytes;

@@ -8,6 +8,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -127,6 +128,11 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
   void Add(std::unique_ptr<Checker> checker);
   bool empty() const { return all_.empty(); }
   vgpu::Screen* screen() override;
+  // Blocks of every launch that run, as far as it has them; the others do not.
+  void OnlyBlocks(std::function<std::vector<uint64_t>(uint64_t count)> choose) {
+    choose_ = std::move(choose);
+  }
+  vgpu::BlockChoice ChooseBlocks(const vgpu::LaunchInfo& launch) override;
 
   uint32_t interests() const override { return interests_; }
   void OnLaunchBegin(const vgpu::LaunchInfo& launch) override;
@@ -188,6 +194,7 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
   std::vector<Checker*> accesses_;
   std::vector<Checker*> bad_accesses_;
   std::vector<Checker*> index_arithmetic_;
+  std::function<std::vector<uint64_t>(uint64_t)> choose_;
   uint32_t interests_ = 0;
   std::unique_ptr<vgpu::Screen> screen_;  // made when first asked for
 };

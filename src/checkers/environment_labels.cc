@@ -425,6 +425,10 @@ Label LabelTable::Result(const Instruction& in, const Labelled& a, const Labelle
     case Op::kSub:
       if (!integer || in.sat) break;
       return Sum(a, b, in.op == Op::kSub, bits);
+    // How far it is to the next multiple: -(address / 4) & 3.
+    case Op::kNeg:
+      if (!integer) break;
+      return Sum({}, a, /*subtract=*/true, bits);
     case Op::kMadLo:
     case Op::kMadWide: {
       if (!integer || a.label != 0 || b.label != 0) break;

@@ -109,6 +109,16 @@ TEST_F(EnvironmentTest, LowBitsOfAddressesMayDecide) {
   EXPECT_THAT(with("0x1000000000000000"), ElementsAre("2 address"));
 }
 
+TEST_F(EnvironmentTest, TheWayToTheNextMultipleIsTheSameEverywhere) {
+  EXPECT_THAT(Find("cvt.u32.u64 %r1, %rd1; shr.u32 %r1, %r1, 2; neg.s32 %r1, %r1;\n"
+                   "and.b32 %r1, %r1, 3; setp.eq.s32 %p1, %r1, 0;\n@%p1 bra N; N:"),
+              IsEmpty());
+  // In multiples of 4 KiB it is not.
+  EXPECT_THAT(Find("cvt.u32.u64 %r1, %rd1; shr.u32 %r1, %r1, 2; neg.s32 %r1, %r1;\n"
+                   "and.b32 %r1, %r1, 1023; setp.eq.s32 %p1, %r1, 0;\n@%p1 bra N; N:"),
+              ElementsAre("3 address"));
+}
+
 TEST_F(EnvironmentTest, PointersOfOneAllocationMayBeCompared) {
   EXPECT_THAT(Find("add.s64 %rd2, %rd0, 64; mov.u64 %rd3, %rd0;\n"
                    "LOOP: add.s64 %rd3, %rd3, 16; setp.lt.u64 %p1, %rd3, %rd2; @%p1 bra LOOP;\n"

@@ -61,6 +61,7 @@ struct Finding {
   std::optional<Place> other;
   std::string other_message;                   // what happened there
   bool host_sees_it = false;                   // undefined bits of a kernel, at `other`
+  bool between_operations = false;             // a race that streams or events could prevent
   bool decides = false;                        // undefined bits: a branch, a write or an address
   uint8_t environment = 0;                     // what decides: see environment_labels.h
   std::optional<vgpu::Allocation> allocation;  // in which or near which the address is

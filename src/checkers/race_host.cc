@@ -112,6 +112,7 @@ void RaceChecker::HostDoes(HostAccess access) {
                   .address = access.rows.to,
                   .other = other->rows.place,
                   .other_message = fmt::format("the other: {}", other->what),
+                  .between_operations = true,
                   .allocation = memory_.Find(access.rows.to)});
     }
   }
@@ -174,6 +175,7 @@ void RaceChecker::ReportHost(const HostAccess& access, Place kernel, const char*
               .address = address,
               .other = access.rows.place,
               .other_message = fmt::format("the {}", access.what),
+              .between_operations = true,
               .allocation = memory_.Find(address)});
 }
 

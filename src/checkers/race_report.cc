@@ -144,6 +144,7 @@ void RaceChecker::Report(Actor& actor, const Entry& entry, bool entry_writes, bo
                   .address = actor.address,
                   .other = PlaceOfEntry(entry),
                   .other_message = fmt::format("the other: {}", theirs),
+                  .between_operations = !same_launch,
                   .allocation = std::move(allocation)};
   // Which came first is chance: the place is the later line, behind which the other is seen.
   const auto line = [](const Place& place) {

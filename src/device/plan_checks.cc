@@ -42,13 +42,17 @@ bool MayOverlap(const std::vector<PlanStep>& steps) {
 
 }  // namespace
 
+bool StepsMayOverlap(const Plan& plan) {
+  return MayOverlap(plan.preparation) || MayOverlap(plan.steps);
+}
+
 PlanChecks::PlanChecks(const Plan& plan, checkers::CheckerList& list, vgpu::VirtualGpu& gpu,
                        Options options)
     : plan_(plan),
       list_(list),
       gpu_(gpu),
       options_(std::move(options)),
-      overlaps_(MayOverlap(plan.preparation) || MayOverlap(plan.steps)) {}
+      overlaps_(StepsMayOverlap(plan)) {}
 
 void PlanChecks::OnBuffers(const std::vector<uint64_t>& addresses,
                            const vgpu::DeviceMemory& memory) {

@@ -16,6 +16,10 @@
 
 namespace kernelsmith {
 
+// Whether a step of the plan is on another stream than the default one, or may begin before its
+// time.
+bool StepsMayOverlap(const Plan& plan);
+
 class PlanChecks final : public StepObserver {
  public:
   struct Options {

@@ -198,7 +198,10 @@ class Merger {
         return Fail("what is launched", a[i].site);
       }
       PlanStep step = a[i];
-      host_saw_data_ |= std::holds_alternative<HostReadStep>(step.action);
+      if (const auto* read = std::get_if<HostReadStep>(&step.action)) {
+        host_saw_data_ = true;
+        bytes_read_ += read->bytes;
+      }
       size_t at = 0;
       if (auto* launch = std::get_if<LaunchStep>(&step.action)) {
         LaunchStep other = std::get<LaunchStep>(b[i].action);
@@ -214,7 +217,9 @@ class Merger {
         if (!Pointers(launch->parameters, other.parameters, &launch->pointers, &at)) {
           return Fail(fmt::format("what the host hands to kernel {} (byte {} of its arguments)",
                                   KernelName(launch->kernel), at),
-                      step.site, MergeProblem::Kind::kHostComputed);
+                      step.site,
+                      LookedAtLittle() ? MergeProblem::Kind::kDataDependent
+                                       : MergeProblem::Kind::kHostComputed);
         }
         ClearPointers(&launch->parameters, launch->pointers);
       } else if (auto* upload = std::get_if<UploadStep>(&step.action)) {
@@ -235,6 +240,18 @@ class Merger {
     return true;
   }
 
+  // A scale or a count that goes on to a kernel (`x.item()`) is no work done by the host: there is
+  // no plan for it, but that is not the candidate's fault.
+  bool LookedAtLittle() const {
+    constexpr uint64_t kLittle = 32;  // of all calls together
+    const bool shares_memory =
+        std::any_of(merged_.buffers.begin(), merged_.buffers.end(), [](const auto& each) {
+          return each.buffer.kind == PlanBuffer::Kind::kPinned ||
+                 each.buffer.kind == PlanBuffer::Kind::kManaged;
+        });
+    return bytes_read_ <= kLittle && !shares_memory;
+  }
+
   // The same plan must come out wherever the child's memory lay.
   static void ClearPointers(std::vector<std::byte>* bytes,
                             const std::vector<PointerPatch>& pointers) {
@@ -249,6 +266,7 @@ class Merger {
   ByAddress by_address_second_;
   MergedCalls merged_;
   bool host_saw_data_ = false;  // so far: by a copy, or at any time through pinned memory
+  uint64_t bytes_read_ = 0;     // so far, by copies
 };
 
 // Makes the plan of one call.

@@ -98,13 +98,23 @@ TEST(Merge, PointersAreWhatDiffers) {
 }
 
 TEST(Merge, NumbersThatDifferAreComputedFromData) {
-  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"apart":false,"at":98})"
-                           "\n";
-  const Merged merged =
-      Merge(Parse(Text(0x7000'0000, 5, "k", read)), Parse(Text(0x7123'4000, 6, "k", read)));
+  const auto read = [](const char* bytes) {
+    return std::string(R"({"s":"read","from":[0,0],"n":)") + bytes +
+           R"(,"st":0,"apart":false,"at":98})"
+           "\n";
+  };
+  const auto merge = [&](const std::string& before) {
+    return Merge(Parse(Text(0x7000'0000, 5, "k", before)),
+                 Parse(Text(0x7123'4000, 6, "k", before)));
+  };
+  const Merged merged = merge(read("64"));
   ASSERT_TRUE(merged.problem.has_value());
   EXPECT_EQ(merged.problem->kind, MergeProblem::Kind::kHostComputed);
   EXPECT_EQ(merged.problem->site, 99u);
+  // One number that the host passes on is no work of its own.
+  const Merged scalar = merge(read("4"));
+  ASSERT_TRUE(scalar.problem.has_value());
+  EXPECT_EQ(scalar.problem->kind, MergeProblem::Kind::kDataDependent);
 }
 
 // What differs is what the stack had in a struct's padding, if the kernel does not read it.
@@ -139,7 +149,7 @@ TEST(Merge, AByteThatTheKernelReadsMustBeTheSame) {
 
 // Padding stays padding after the host has looked at data.
 TEST(Merge, PaddingIsNoDataEither) {
-  const std::string read = R"({"s":"read","from":[0,0],"n":4,"st":0,"apart":false,"at":98})"
+  const std::string read = R"({"s":"read","from":[0,0],"n":64,"st":0,"apart":false,"at":98})"
                            "\n";
   const RawTrace first = Parse(Text(0x7000'0000, 0xab00'0005, "k", read));
   const RawTrace second = Parse(Text(0x7123'4000, 0xcd00'0005, "k", read));

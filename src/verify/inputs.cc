@@ -27,6 +27,7 @@ constexpr Recipe kRecipes[] = {
     {"tiny", true, "near the smallest normal numbers"},
     {"outliers", true, "single elements a million times the task's size"},
     {"far_numbers", true, "large numbers that the kernels have in their code", false, true},
+    {"beyond_numbers", true, "samples that lie beyond a large number of the kernels", false, true},
     {"spike_first", true, "a value of 200 at the first place of every row", true},
     {"spike_last", true, "a value of 200 at the last place of every row", true},
     {"spikes", true, "a value of 200 somewhere in every row", true},
@@ -195,6 +196,11 @@ void MakeExact(HostTensor& tensor, const Domain& domain, Rng& rng) {
 // exponentials overflow, which is instability.
 bool IsNear(double number, const Domain& domain) { return std::abs(number) <= 16 * domain.spread; }
 
+// Far numbers that inputs may lie beyond: those that are more stand for infinity.
+bool IsBeyondable(double number, const Domain& domain) {
+  return !IsNear(number, domain) && std::abs(number) <= 1e6 * domain.spread;
+}
+
 // A third of the elements becomes such a number, or what is next to it.
 void PutNumbers(HostTensor& tensor, const std::vector<double>& numbers, bool near,
                 const Domain& domain, Rng& rng) {
@@ -213,6 +219,24 @@ void PutNumbers(HostTensor& tensor, const std::vector<double>& numbers, bool nea
     constexpr double kSides[] = {-1, 0, 0, 1};
     const double side = kSides[rng.Below(std::size(kSides))];
     Put(tensor, i, number * (1 + side * steps[rng.Below(steps.size())]), domain);
+  }
+}
+
+// Every other sample below all such numbers, the others above them: a maximum that starts at -10000
+// is right as long as one element of a row is larger.
+void PassNumbers(HostTensor& tensor, const std::vector<double>& numbers, const Domain& domain,
+                 Rng& rng) {
+  double number = 0;
+  for (const double each : numbers) {
+    if (IsBeyondable(each, domain)) number = std::max(number, each);
+  }
+  if (number == 0) return;
+  const int64_t samples = tensor.shape.size() < 2 ? 1 : std::max<int64_t>(tensor.shape[0], 1);
+  const int64_t row = std::max<int64_t>(tensor.count() / samples, 1);
+  const double sign = Sign(rng);
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    const double side = i / row % 2 == 0 ? sign : -sign;
+    Put(tensor, i, side * number * (1.25 + rng.Uniform()), domain);
   }
 }
 
@@ -250,6 +274,7 @@ void Change(std::string_view recipe, HostTensor& tensor, const Domain& domain, b
   if (recipe == "exact") return MakeExact(tensor, domain, rng);
   if (recipe == "numbers") return PutNumbers(tensor, numbers, /*near=*/true, domain, rng);
   if (recipe == "far_numbers") return PutNumbers(tensor, numbers, /*near=*/false, domain, rng);
+  if (recipe == "beyond_numbers") return PassNumbers(tensor, numbers, domain, rng);
   if (recipe == "shifted") return Shift(tensor, Sign(rng) * 4 * domain.spread, domain);
   if (recipe == "signed") return MakeSigned(tensor, domain, rng);
   if (recipe == "large") return Scale(tensor, 0x1p10, domain);
@@ -287,6 +312,7 @@ bool Applies(const Recipe& recipe, const TensorMap& base, const std::vector<Inpu
     const Domain domain = DomainOf(found->second);
     if (recipe.name == "signed") return HidesSigns(domain);
     return !domain.fixed && std::any_of(numbers.begin(), numbers.end(), [&](double number) {
+      if (recipe.name == "beyond_numbers") return IsBeyondable(number, domain);
       return IsNear(number, domain) != recipe.harsh;
     });
   });

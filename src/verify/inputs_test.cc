@@ -143,6 +143,22 @@ TEST(Inputs, NumbersOfTheKernelsAreAmongTheValues) {
   EXPECT_TRUE(Applies(*FindRecipe("far_numbers"), values, {{.name = "x"}}, {1e30}));
 }
 
+TEST(Inputs, SamplesLieBeyondTheLargestNumber) {
+  const HostTensor base = Normals({8, 16});
+  const std::vector<double> numbers = {-10000, 10000, 128, 1e30};
+  const HostTensor made = MakeInputs(*FindRecipe("beyond_numbers"), {{"x", base}}, {{.name = "x"}},
+                                     5, {.permute_integers = true, .numbers = numbers})
+                              .at("x");
+  for (int64_t i = 0; i < made.count(); ++i) {
+    EXPECT_GT(std::abs(made.at(i)), 10000) << "at " << i;
+    EXPECT_LT(std::abs(made.at(i)), 30000) << "at " << i << ": 1e30 stands for infinity";
+    EXPECT_EQ(made.at(i) > 0, made.at(i / 16 * 16) > 0) << "rows have one sign";
+  }
+  EXPECT_LT(made.at(0) * made.at(16), 0);
+  const TensorMap values{{"x", base}};
+  EXPECT_FALSE(Applies(*FindRecipe("beyond_numbers"), values, {{.name = "x"}}, {1e30, 2}));
+}
+
 TEST(Inputs, ExactValuesAreHalvesOfBothSigns) {
   const HostTensor made = Make("exact", Normals({64, 64}));
   bool negative_zero = false;

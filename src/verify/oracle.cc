@@ -327,6 +327,15 @@ bool ChoosesInside(const Graph& graph) {
   return false;
 }
 
+bool HasOneAnswer(const Graph& graph, const std::string& name) {
+  for (const GraphOutput& output : graph.outputs) {
+    if (graph.OutputName(output) != name) continue;
+    const std::optional<Choice> choice = FindChoice(graph, output);
+    return !choice || choice->kind == ChoiceKind::kExtreme;
+  }
+  return false;
+}
+
 OutputJudgement JudgeOutput(const Graph& graph, const ExpectedOutput& expected,
                             const HostTensor& got, const TensorMap& values,
                             const JudgementOptions& options) {

@@ -40,6 +40,10 @@ Result<CaseTensors> EvaluateHere(const Graph& graph, TensorMap values);
 // then depend on which of several right answers was taken.
 bool ChoosesInside(const Graph& graph);
 
+// False for the output `name` if it is a choice among equals of which PyTorch's documentation does
+// not say which is taken.
+bool HasOneAnswer(const Graph& graph, const std::string& name);
+
 // What the candidate returned for one output, against what it must be.
 struct OutputJudgement {
   NumericComparison numbers;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "verify/stages.h"
 
@@ -45,6 +47,62 @@ double Spread(const RunOutcome& a, const RunOutcome& b) {
 // races.
 constexpr uint64_t kSchedules = 3;
 constexpr uint64_t kSchedulesOfAtomics = 12;
+// Work of another shape at which the order is tried as well.
+constexpr uint64_t kOtherWork = 2'000'000;
+
+// Results at one shape in several orders.
+struct Orders {
+  bool same = true;
+  double spread = 0;  // the largest difference
+};
+
+Result<Orders> TryOrders(Verification& verification, const TracedShape& traced, const Case& one,
+                         const RunOutcome& first, uint64_t schedules, StageResult& stage) {
+  Orders orders;
+  for (uint64_t schedule = 1; schedule <= schedules; ++schedule) {
+    if (!orders.same && schedule > kSchedules) break;
+    Case other_order = one;
+    other_order.schedule = schedule;
+    KS_TRY(CaseOutcome outcome, verification.Judge(traced, other_order));
+    if (outcome.run.failure) continue;
+    for (Objection& each : outcome.objections) {
+      if (each.kind != VerdictKind::kRefuted) continue;
+      each.finding.message = "in another order of blocks and warps: " + each.finding.message;
+      stage.Add(VerdictKind::kRefuted, std::move(each.finding));
+      return orders;
+    }
+    if (FirstDifference(first, outcome.run)) {
+      orders.same = false;
+      orders.spread = std::max(orders.spread, Spread(first, outcome.run));
+    }
+  }
+  return orders;
+}
+
+bool MayDependOnOrder(const WatchedRun& run) {
+  return std::any_of(run.launches.begin(), run.launches.end(),
+                     [](const WatchedLaunch& l) { return l.may_depend_on_order; });
+}
+
+// A kernel for wide rows may have the only atomics: the shapes at which order may matter, as far as
+// they are cheap.
+Result<Orders> TryOtherShapes(Verification& verification, const WatchedRun& quick,
+                              StageResult& stage) {
+  Orders all;
+  const std::set<std::string> known = KernelsOf(verification.shapes[0]->plan());
+  for (size_t i = 1; i < verification.shapes.size() && all.same; ++i) {
+    const TracedShape* traced = verification.shapes[i].get();
+    if (traced == nullptr || traced->work > kOtherWork) continue;
+    if (!MayDependOnOrder(quick) && NewKernels(traced->plan(), known).empty()) continue;
+    const Case one{.seed = verification.Secret(SeedStream::kDeterminism, 1 + i),
+                   .tensors = traced->seen};
+    KS_TRY(const CaseOutcome first, verification.Judge(*traced, one));
+    if (first.run.failure || !MayDependOnOrder(first.run)) continue;
+    KS_TRY(all, TryOrders(verification, *traced, one, first.run, kSchedules, stage));
+    if (stage.Ended()) break;
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -71,40 +129,26 @@ Result<StageResult> DeterminismStage(Verification& verification) {
                                garbage.run.outputs[at->output].at(at->element))});
     return stage;
   }
-  bool same = true;
-  double spread = 0;
-  const bool atomics = std::any_of(first.run.launches.begin(), first.run.launches.end(),
-                                   [](const WatchedLaunch& l) { return l.may_depend_on_order; });
   // What reads where it runs gets to run in other places: the schedule chooses them.
   const bool environment =
       std::any_of(verification.verdict.findings.begin(), verification.verdict.findings.end(),
                   [](const Finding& each) { return each.kind == FindingKind::kReadsEnvironment; });
-  const uint64_t schedules = atomics || environment ? kSchedulesOfAtomics : kSchedules;
-  for (uint64_t schedule = 1; schedule <= schedules; ++schedule) {
-    if (!same && schedule > kSchedules) break;
-    Case other_order = one;
-    other_order.schedule = schedule;
-    KS_TRY(CaseOutcome outcome, verification.Judge(traced, other_order));
-    if (outcome.run.failure) continue;
-    for (Objection& each : outcome.objections) {
-      if (each.kind != VerdictKind::kRefuted) continue;
-      each.finding.message = "in another order of blocks and warps: " + each.finding.message;
-      stage.Add(VerdictKind::kRefuted, std::move(each.finding));
-      return stage;
-    }
-    if (const auto at = FirstDifference(first.run, outcome.run)) {
-      same = false;
-      spread = std::max(spread, Spread(first.run, outcome.run));
-    }
+  const uint64_t schedules =
+      MayDependOnOrder(first.run) || environment ? kSchedulesOfAtomics : kSchedules;
+  KS_TRY(Orders orders, TryOrders(verification, traced, one, first.run, schedules, stage));
+  if (stage.Ended()) return stage;
+  if (orders.same) {
+    KS_TRY(orders, TryOtherShapes(verification, first.run, stage));
+    if (stage.Ended()) return stage;
   }
-  verification.verdict.proof.deterministic = same;
-  verification.verdict.proof.spread = spread;
+  verification.verdict.proof.deterministic = orders.same;
+  verification.verdict.proof.spread = orders.spread;
   stage.note = fmt::format("{} other orders, other garbage in fresh memory", schedules);
-  if (same) return stage;
+  if (orders.same) return stage;
   Finding finding{.kind = FindingKind::kNondeterministic,
                   .message = fmt::format("results change with the order of blocks and atomics, by "
                                          "up to {:.2g}",
-                                         spread)};
+                                         orders.spread)};
   if (verification.options.policy.require_deterministic) {
     stage.Add(VerdictKind::kRefuted, std::move(finding));
   } else {

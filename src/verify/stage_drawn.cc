@@ -176,6 +176,7 @@ class Drawing {
     }
     if (*traced == nullptr || own.Ended()) return {};
     NotePlan(verification_, (*traced)->plan(), stage_);
+    if (Decides(extra)) CheckOutputs((*traced)->plan(), stage_);
     if (stage_.Ended()) return {};
     if (ThreadsOf((*traced)->plan()) > kMostThreads) {
       // Nobody looks at the results, so that a launch that failed must be told here.

@@ -13,6 +13,9 @@
 namespace kernelsmith {
 namespace {
 
+// Elements of a shape that has no sums and no neighbours.
+constexpr uint64_t kFew = 64;
+
 uint64_t InputElements(const TracedShape& traced) {
   uint64_t count = 0;
   for (const TensorSpec& tensor : traced.task.tensors) {
@@ -118,8 +121,10 @@ Status Structured(Verification& verification,
     for (const Recipe& recipe : Recipes()) {
       ++draw;
       if (recipe.spikes) continue;
-      // Harsh ones everywhere would cost time and show nothing more.
-      if (recipe.harsh && round > 0) continue;
+      // Harsh ones everywhere would cost time and show nothing more. Where there are few elements
+      // some threads have none, and what they have instead shows beside large numbers.
+      const bool few = recipe.numbers && InputElements(*traced) < kFew;
+      if (recipe.harsh && round > 0 && !few) continue;
       if (cost > left && (round > 0 || jobs.size() >= 4)) continue;
       if (!Applies(recipe, traced->seen.values, verification.Inputs(*traced),
                    recipe.numbers ? verification.KernelNumbers() : std::vector<double>())) {
@@ -264,7 +269,10 @@ Result<StageResult> NumbersStage(Verification& verification) {
     TracedShape* traced = *prepared;
     if (traced == nullptr) return stage;
     ++i;
-    if (i > 1) NotePlan(verification, traced->plan(), stage);
+    if (i > 1) {
+      NotePlan(verification, traced->plan(), stage);
+      CheckOutputs(traced->plan(), stage);
+    }
     if (stage.Ended()) return stage;
     jobs.push_back({traced, Case{.seed = kSeenSeed, .tensors = traced->seen}, {}});
     // The quick shape alone shows most of what is wrong.
@@ -278,7 +286,6 @@ Result<StageResult> NumbersStage(Verification& verification) {
   // A shape with a handful of elements has no sums and no neighbours, one for timing gets more room
   // for its long sums: they come last.
   const auto last = [](const TracedShape& traced) {
-    constexpr uint64_t kFew = 64;
     return InputElements(traced) < kFew || traced.request.configuration.group == "timing";
   };
   std::sort(by_cost.begin(), by_cost.end(), [&](const auto& a, const auto& b) {

@@ -1,6 +1,10 @@
 // Kernels that leave something in device memory for later calls. What they leave is followed until
-// it stays the same; what counts is moved to where a kernel that looks at it may turn.
+// it stays the same; what counts is moved to where a kernel that looks at it may turn. This is done
+// at every judged shape: wide rows may have tickets that narrow ones do without.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "verify/kept_state.h"
 #include "verify/later_calls.h"
@@ -17,10 +21,21 @@ constexpr int kStates = 4;
 
 class StateFollower {
  public:
-  StateFollower(Verification& verification, const TracedShape& traced, StageResult& stage)
-      : verification_(verification), traced_(traced), stage_(stage) {}
+  StateFollower(Verification& verification, size_t configuration, StageResult& stage)
+      : verification_(verification),
+        configuration_(configuration),
+        traced_(*verification.shapes[configuration]),
+        stage_(stage) {}
 
-  Status Run() {
+  // Nothing: no memory stays from call to call. Else what was done, for people.
+  Result<std::optional<std::string>> Run() {
+    KS_RETURN_IF_ERROR(Look());
+    if (kept_.empty()) return std::optional<std::string>();
+    return std::optional(note_);
+  }
+
+ private:
+  Status Look() {
     const std::string& ptx = verification_.compiled().ptx;
     Result<Plan> plan = WithKeptState(traced_.plan(), ptx, &kept_);
     // What can't be parsed can't run either: other stages say why.
@@ -28,10 +43,7 @@ class StateFollower {
     plan_ = *std::move(plan);
     uint64_t bytes = 0;
     for (const BufferIndex buffer : kept_) bytes += plan_.buffers[buffer].bytes;
-    if (kept_.empty()) {
-      stage_ = StageResult::Skipped("nothing stays in device memory");
-      return {};
-    }
+    if (kept_.empty()) return {};
     if (bytes > kMostBytes) {
       stage_.Note({.kind = FindingKind::kCallsDiffer,
                    .message = fmt::format("{} bytes of device memory stay from call to call; how "
@@ -39,19 +51,18 @@ class StateFollower {
                                           bytes)});
       return {};
     }
-    KS_TRY(sample_, verification_.DrawnCase(0));
+    KS_TRY(sample_, verification_.DrawnCase(configuration_));
     if (!sample_) return {};
     return Follow(ptx);
   }
 
- private:
   Status Follow(const std::string& ptx) {
     std::vector<StateBytes> states;
     for (int calls = 1; calls <= kStates; ++calls) {
       KS_TRY(const std::optional<StateBytes> state, AfterCall(calls));
       if (!state) return {};  // a kernel failed, which other stages tell
       if (!states.empty() && *state == states.back()) {
-        stage_.note = fmt::format("device memory stays as it is after {} calls", calls - 1);
+        note_ = fmt::format("device memory stays as it is after {} calls", calls - 1);
         return JudgeAfter(calls);
       }
       states.push_back(*state);
@@ -63,8 +74,8 @@ class StateFollower {
       KS_RETURN_IF_ERROR(Judge(WithState(StateAfter(states.front(), change, calls)), calls + 1));
       if (stage_.Ended()) return {};
     }
-    stage_.note = fmt::format("{} words of device memory count calls: judged at {} of them",
-                              change.counters.size(), points.size());
+    note_ = fmt::format("{} words of device memory count calls: judged at {} of them",
+                        change.counters.size(), points.size());
     return {};
   }
 
@@ -77,7 +88,7 @@ class StateFollower {
       KS_RETURN_IF_ERROR(JudgeAfter(calls));
       if (stage_.Ended()) return {};
     }
-    stage_.note = fmt::format("device memory changes with every call: {} calls", kEach);
+    note_ = fmt::format("device memory changes with every call: {} calls", kEach);
     stage_.Note({.kind = FindingKind::kCallsDiffer,
                  .message = fmt::format("what kernels leave in device memory changes with every "
                                         "call; judged for the first {} calls and call {}",
@@ -126,8 +137,10 @@ class StateFollower {
   }
 
   Verification& verification_;
+  const size_t configuration_;
   const TracedShape& traced_;
   StageResult& stage_;
+  std::string note_;
   Plan plan_;
   std::vector<BufferIndex> kept_;
   std::optional<Case> sample_;
@@ -137,7 +150,19 @@ class StateFollower {
 
 Result<StageResult> StateStage(Verification& verification) {
   StageResult stage;
-  KS_RETURN_IF_ERROR(StateFollower(verification, *verification.shapes[0], stage).Run());
+  std::vector<std::string> notes;
+  bool kept = false;
+  for (size_t i = 0; i < verification.shapes.size(); ++i) {
+    if (verification.shapes[i] == nullptr) continue;
+    KS_TRY(const std::optional<std::string> note, StateFollower(verification, i, stage).Run());
+    if (stage.Ended()) return stage;
+    if (note && !note->empty() && std::find(notes.begin(), notes.end(), *note) == notes.end()) {
+      notes.push_back(*note);
+    }
+    kept |= note.has_value();
+  }
+  if (!kept) return StageResult::Skipped("nothing stays in device memory");
+  stage.note = fmt::format("{}", fmt::join(notes, "; "));
   return stage;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "verify/stages.h"
+#include "verify/timed_calls.h"
 #include "verify/timed_shape.h"
 
 namespace kernelsmith {
@@ -51,6 +52,8 @@ class Timing {
       if (stage_.Ended()) return std::move(stage_);
     }
     if (judged_ == 0) KS_RETURN_IF_ERROR(JudgeStandIn(requests.front()));
+    if (!stage_.Ended()) KS_RETURN_IF_ERROR(JudgeTimedCalls(verification_, calls_, stage_));
+    if (stage_.Ended()) return std::move(stage_);
     if (!not_judged_.empty()) {
       stage_.Note({.kind = FindingKind::kShapesNotJudged,
                    .message = fmt::format("nothing was run at the timing shapes {}",
@@ -70,6 +73,11 @@ class Timing {
     KS_TRY(TimedShape shape, JudgeTimedShape(verification_, request, *graph, known_, stage_));
     if (stage_.Ended()) return {};
     verification_.timed.push_back({request, std::move(shape.coverage)});
+    if (shape.call != nullptr) {
+      KS_TRY(const Graph read, ReadGraph(graph->file));
+      KS_TRY(CandidateCall call, MakeBlankCall(request.direction, *graph, read));
+      calls_.push_back({name, std::move(call), std::move(shape.call)});
+    }
     if (shape.judged) {
       ++judged_;
       stage_.note +=
@@ -102,6 +110,7 @@ class Timing {
   StageResult stage_;
   std::set<std::string> known_;  // kernels that ran at judged shapes
   size_t judged_ = 0;            // shapes
+  std::vector<JudgedCall> calls_;
   std::vector<std::string> not_judged_;
 };
 

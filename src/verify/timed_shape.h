@@ -3,6 +3,7 @@
 // task at these elements. Inside of src/verify only.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct TimedShape {
   bool all_written = false;                // all blocks together write all elements
   uint64_t elements = 0;                   // that were compared
   KernelCoverage coverage;                 // the ways that what ran took
+  std::shared_ptr<const TracedCall> call;  // null: there is no plan
 };
 
 // Traces the host code at the shape and judges what it does there. `known` are the kernels that ran

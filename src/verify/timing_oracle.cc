@@ -106,12 +106,30 @@ class Maker {
       }
       if (IsFloat(found->second.dtype)) {
         Shuffle(found->second, rng_.Next());
+        if (HasIntegerResult()) MakeDistinct(found->second);
       } else if (!HasSmallPositions(found->second.shape, spec.name)) {
         why_not_ = fmt::format("{} would have to be drawn by PyTorch", spec.name);
         return false;
       }
     }
     return true;
+  }
+
+  bool HasIntegerResult() const {
+    return std::any_of(graph_->outputs.begin(), graph_->outputs.end(), [&](const auto& output) {
+      return !IsFloat(graph_->meta(output.value).dtype);
+    });
+  }
+
+  // The small draw comes again and again, and of equal values the first is chosen: a position
+  // beyond the first few thousand would never come out. Whole numbers (flags, signs, zeros) stay.
+  void MakeDistinct(HostTensor& tensor) {
+    if (tensor.dtype != DType::kFloat32) return;
+    for (int64_t i = 0; i < tensor.count(); ++i) {
+      const double value = tensor.at(i);
+      if (value == std::trunc(value)) continue;
+      tensor.set(i, value * (1 + std::ldexp(static_cast<double>(rng_.Below(4096)), -16)));
+    }
   }
 
   // Integers of the small draw are positions that a larger shape has, too.

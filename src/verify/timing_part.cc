@@ -11,22 +11,19 @@ namespace {
 // Blocks of a launch that run. A block of a timing shape costs as much as a whole quick shape.
 constexpr uint64_t kBlocks = 4;
 
-// Blocks of one launch that run: the first, the last, and some between.
-std::vector<uint64_t> SampleBlocks(const LaunchStep& launch, Rng& rng) {
-  const uint64_t count = launch.grid.Count();
+}  // namespace
+
+std::vector<uint64_t> SampleBlocks(uint64_t count, Rng& rng) {
   std::set<uint64_t> blocks = {0, count - 1};
   while (blocks.size() < std::min<uint64_t>(kBlocks, count)) blocks.insert(rng.Below(count));
   return {blocks.begin(), blocks.end()};
 }
 
-// Whether what some of its blocks write can be judged without the others.
 bool BlocksAreIndependent(const std::string& ptx, const LaunchStep& launch) {
   const Result<vgpu::BlockInteraction> blocks =
       vgpu::InteractionIn(ptx, launch.kernel, launch.cooperative || launch.cluster.Count() > 1);
   return blocks.ok() && !blocks->blocks_wait && !blocks->blocks_share_memory;
 }
-
-}  // namespace
 
 Part ChoosePart(const Plan& plan, const std::string& ptx, bool all_can_run, Rng& rng) {
   if (all_can_run) return {};
@@ -44,7 +41,7 @@ Part ChoosePart(const Plan& plan, const std::string& ptx, bool all_can_run, Rng&
       !BlocksAreIndependent(ptx, *only)) {
     return {.blocks = {}, .possible = false};
   }
-  return {.blocks = SampleBlocks(*only, rng)};
+  return {.blocks = SampleBlocks(only->grid.Count(), rng)};
 }
 
 }  // namespace kernelsmith

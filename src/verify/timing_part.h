@@ -24,6 +24,12 @@ struct Part {
 // itself, unless they wait for each other or share memory. Anything else needs all of its work.
 Part ChoosePart(const Plan& plan, const std::string& ptx, bool all_can_run, Rng& rng);
 
+// Some blocks of a launch: the first, the last, and some between.
+std::vector<uint64_t> SampleBlocks(uint64_t count, Rng& rng);
+
+// Whether what some of its blocks write can be judged without the others.
+bool BlocksAreIndependent(const std::string& ptx, const LaunchStep& launch);
+
 // Runs a part of the blocks and hears of nothing.
 class SampleObserver final : public vgpu::Observer {
  public:

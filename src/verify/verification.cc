@@ -345,6 +345,13 @@ Result<std::optional<Case>> Verification::MakeCase(const TracedShape& traced,
   return made;
 }
 
+namespace {
+
+// More are a table of data, not of numbers that values are compared with.
+constexpr size_t kMostTableBytes = 1024;
+
+}  // namespace
+
 const std::vector<double>& Verification::KernelNumbers() {
   if (kernel_numbers_) return *kernel_numbers_;
   std::set<double> numbers;
@@ -355,17 +362,46 @@ const std::vector<double>& Verification::KernelNumbers() {
     if (std::isnormal(number)) numbers.insert({number, -number});
   };
   for (const double number : constants.floats) add(number);
-  // Numbers that the host hands over are compared with values as well.
-  const auto add_small = [&](float number) {
-    if (std::abs(number) > 1e-6f && std::abs(number) < 1e6f) add(number);
+  const auto add_small = [&](double number) {
+    if (std::abs(number) > 1e-6 && std::abs(number) < 1e6) add(number);
   };
-  for (const PlanStep& step : shapes[0]->plan().steps) {
-    const auto* launch = std::get_if<LaunchStep>(&step.action);
-    if (launch == nullptr) continue;
-    for (size_t at = 0; at + 4 <= launch->parameters.size(); at += 4) {
+  // Numbers that the host hands over are compared with values as well: as arguments, in memory that
+  // it sends or fills, and in variables that begin with them.
+  const auto add_bytes = [&](const void* data, size_t size) {
+    if (size > kMostTableBytes) return;
+    const auto* bytes = static_cast<const std::byte*>(data);
+    for (size_t at = 0; at + sizeof(float) <= size; at += sizeof(float)) {
       float number = 0;
-      std::memcpy(&number, launch->parameters.data() + at, sizeof number);
+      std::memcpy(&number, bytes + at, sizeof number);
       add_small(number);
+    }
+    for (size_t at = 0; at + sizeof(double) <= size; at += sizeof(double)) {
+      double number = 0;
+      std::memcpy(&number, bytes + at, sizeof number);
+      add_small(number);
+    }
+  };
+  const Plan& plan = shapes[0]->plan();
+  for (const std::vector<PlanStep>* steps : {&plan.preparation, &plan.steps}) {
+    for (const PlanStep& step : *steps) {
+      if (const auto* launch = std::get_if<LaunchStep>(&step.action)) {
+        add_bytes(launch->parameters.data(), launch->parameters.size());
+      } else if (const auto* upload = std::get_if<UploadStep>(&step.action)) {
+        add_bytes(upload->data.data(), upload->data.size());
+      } else if (const auto* fill = std::get_if<FillStep>(&step.action)) {
+        add_bytes(&fill->value, fill->element_bytes);
+      }
+    }
+  }
+  if (module.ok()) {
+    for (const ptx::Variable& variable : module->variables) {
+      add_bytes(variable.image.data(), variable.image.size());
+    }
+  }
+  // Those of the task: a kernel that has them in another form decides at the same places.
+  for (const Node& node : shapes[0]->graph.nodes) {
+    for (const Argument& argument : node.args) {
+      if (const auto* number = std::get_if<double>(&argument.value)) add_small(*number);
     }
   }
   // Values are compared as bits, and as what they become when they are converted.

@@ -1,0 +1,16 @@
+"""The largest element of each row."""
+
+import torch
+
+
+def forward(x):
+    return x.amax(-1)
+
+
+def arguments(rows, width):
+    return dict(x=torch.randn(rows, width))
+
+
+quick = [dict(rows=16, width=64)]
+hidden = [dict(rows=1, width=1), dict(rows=3, width=37), dict(rows=5, width=1100)]
+timing = [dict(rows=2048, width=4096)]
