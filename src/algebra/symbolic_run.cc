@@ -311,7 +311,7 @@ Result<SymbolicRun> RunSymbolically(const SymbolicRunRequest& request, const Alg
       std::vector<int64_t> degrees;
       run.inputs.push_back(plan.ReadInput(
           i, argument.strides.empty() ? RowMajorStrides(argument.tensor.shape) : argument.strides,
-          outcome.inputs[i], &degrees));
+          InputAfter(outcome, argument, i), &degrees));
     }
   }
   run.duration = std::chrono::steady_clock::now() - start;

@@ -11,7 +11,7 @@ namespace kernelsmith {
 namespace {
 
 Result<CallArgument> MakeArgument(const TaskArgument& argument, const TaskGraph& graph,
-                                  const CaseTensors& values) {
+                                  const TensorMap& values) {
   switch (argument.kind) {
     case TaskArgument::Kind::kNone: {
       CallArgument none;
@@ -32,8 +32,8 @@ Result<CallArgument> MakeArgument(const TaskArgument& argument, const TaskGraph&
       return text;
     }
     case TaskArgument::Kind::kTensor: {
-      const auto found = values.values.find(argument.text);
-      if (found == values.values.end()) {
+      const auto found = values.find(argument.text);
+      if (found == values.end()) {
         return InternalError(fmt::format("the bridge gave no values for '{}'", argument.text));
       }
       CallArgument tensor = CallArgument::Tensor(argument.name, found->second);
@@ -134,13 +134,18 @@ bool CandidateCall::HasBlankTensors() const {
 }
 
 Result<std::vector<CallArgument>> MakeCallArguments(const TaskGraph& task,
-                                                    const CaseTensors& values) {
+                                                    const TensorMap& values) {
   std::vector<CallArgument> arguments;
   for (const TaskArgument& argument : task.arguments) {
     KS_TRY(CallArgument each, MakeArgument(argument, task, values));
     arguments.push_back(std::move(each));
   }
   return arguments;
+}
+
+Result<std::vector<CallArgument>> MakeCallArguments(const TaskGraph& task,
+                                                    const CaseTensors& values) {
+  return MakeCallArguments(task, values.values);
 }
 
 Result<CandidateCall> MakeCall(TaskDirection direction, const TaskGraph& task, const Graph& graph,

@@ -30,6 +30,7 @@ struct CandidateCall {
 };
 
 // The arguments of a task's call. kUnsupported: a kind of argument that no CUDA function can take.
+Result<std::vector<CallArgument>> MakeCallArguments(const TaskGraph& task, const TensorMap& values);
 Result<std::vector<CallArgument>> MakeCallArguments(const TaskGraph& task,
                                                     const CaseTensors& values);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "codegen/lower.h"
 #include "codegen/program.h"
 #include "codegen/scalar_functions.h"
+#include "tensor/dtype.h"
 
 namespace kernelsmith::codegen {
 namespace {
@@ -29,7 +31,14 @@ struct IntCode {
     int64_t factor = 0;
     std::vector<size_t> atoms;
   };
-  std::vector<Term> terms;
+  // Most terms are a number times an axis: those need no atom.
+  struct AxisTerm {
+    int64_t factor = 0;
+    size_t slot = 0;
+  };
+  int64_t constant = 0;
+  std::vector<AxisTerm> axes;
+  std::vector<Term> terms;  // the others
 };
 struct ScalarCode {
   Scalar node;
@@ -40,16 +49,16 @@ struct ScalarCode {
 
 double RoundTo(double value, DType dtype) {
   switch (dtype) {
-    case DType::kFloat64:
-      return value;
+    case DType::kFloat32:
+      return static_cast<double>(static_cast<float>(value));
     case DType::kFloat16:
     case DType::kBfloat16: {
-      HostTensor one = MakeHostTensor(dtype, {1});
-      one.set(0, value);
-      return one.at(0);
+      std::byte one[2];
+      StoreElement(dtype, value, one);
+      return LoadElement(dtype, one);
     }
     default:
-      return IsFloat(dtype) ? static_cast<double>(static_cast<float>(value)) : value;
+      return value;
   }
 }
 
@@ -115,8 +124,22 @@ class NestCode {
     IntCode code;
     for (const auto& [atoms, factor] : value.terms()) {
       IntCode::Term term{.factor = factor, .atoms = {}};
-      for (const Atom& atom : atoms) term.atoms.push_back(Add(atom));
-      code.terms.push_back(std::move(term));
+      for (const Atom& atom : atoms) {
+        const size_t added = Add(atom);
+        if (atoms_[added].kind == AtomNode::Kind::kSize) {
+          term.factor *= atoms_[added].number;
+        } else {
+          term.atoms.push_back(added);
+        }
+      }
+      if (term.atoms.empty()) {
+        code.constant += term.factor;
+      } else if (const AtomCode& only = atoms_[term.atoms[0]];
+                 term.atoms.size() == 1 && only.kind == AtomNode::Kind::kAxis) {
+        code.axes.push_back({term.factor, static_cast<size_t>(only.number)});
+      } else {
+        code.terms.push_back(std::move(term));
+      }
     }
     integers_.push_back(std::move(code));
     return integers_.size() - 1;
@@ -260,8 +283,12 @@ class Evaluator final : public PointEvaluator {
     const Buffer& declared = program_.buffers[buffer];
     if (declared.kind == Buffer::Kind::kConstant) return declared.data.at(flat);
     if (declared.kind == Buffer::Kind::kArgument) {
-      if (arguments_[buffer] == nullptr) throw Spent();
-      return arguments_[buffer]->at(flat);
+      const HostTensor* argument = arguments_[buffer];
+      if (argument == nullptr) throw Spent();
+      if (argument->dtype != DType::kFloat32) return argument->at(flat);
+      float value = 0;
+      std::memcpy(&value, argument->bytes.data() + flat * int64_t{sizeof value}, sizeof value);
+      return value;
     }
     constexpr size_t kMostRemembered = 1 << 21;
     auto& memory = memory_[rounds_ ? 1 : 0];
@@ -273,13 +300,16 @@ class Evaluator final : public PointEvaluator {
     return value;
   }
 
-  double Load(BufferId buffer, const std::vector<int64_t>& index) {
+  // `index(d)`: the place on axis d.
+  template <typename Index>
+  double Load(BufferId buffer, const Index& index) {
     const std::vector<int64_t>& shape = shapes_[buffer];
     int64_t flat = 0;
     for (size_t d = 0; d < shape.size(); ++d) {
+      const int64_t at = index(d);
       // A guard keeps such a value from being used.
-      if (index[d] < 0 || index[d] >= shape[d]) return std::numeric_limits<double>::quiet_NaN();
-      flat = flat * shape[d] + index[d];
+      if (at < 0 || at >= shape[d]) return std::numeric_limits<double>::quiet_NaN();
+      flat = flat * shape[d] + at;
     }
     return Element(buffer, flat);
   }
@@ -500,8 +530,10 @@ class Evaluator final : public PointEvaluator {
 };
 
 int64_t Frame::Integer(size_t i) {
-  int64_t sum = 0;
-  for (const IntCode::Term& term : code_.integer(i).terms) {
+  const IntCode& code = code_.integer(i);
+  int64_t sum = code.constant;
+  for (const IntCode::AxisTerm& term : code.axes) sum += term.factor * slots_[term.slot];
+  for (const IntCode::Term& term : code.terms) {
     int64_t product = term.factor;
     for (const size_t atom : term.atoms) product *= Atom(atom);
     sum += product;
@@ -554,9 +586,7 @@ double Frame::Compute(const ScalarCode& code) {
     case Kind::kConstant:
       return IsFloat(node.dtype) ? rounded(node.number) : static_cast<double>(node.integer);
     case Kind::kLoad: {
-      std::vector<int64_t> index;
-      for (const size_t each : code.index) index.push_back(Integer(each));
-      return evaluator_.Load(node.buffer, index);
+      return evaluator_.Load(node.buffer, [&](size_t d) { return Integer(code.index[d]); });
     }
     case Kind::kIndex:
       return static_cast<double>(Integer(code.index[0]));

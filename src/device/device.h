@@ -61,11 +61,18 @@ struct RunOutcome {
   std::vector<HostTensor> outputs;  // as the plan lists them, row-major
   // Elements that still hold the poison: never written. One flag an element, per output.
   std::vector<std::vector<bool>> unwritten;
-  std::vector<HostTensor> inputs;   // the inputs after the run, row-major
+  // Those that the run changed, row-major; the others have no bytes. InputAfter() has all.
+  std::vector<HostTensor> inputs;
   std::vector<bool> input_changed;  // any byte of the input's storage, gaps included
   std::vector<StepTime> times;      // of the plan's launches, in order
   std::chrono::nanoseconds duration{0};
 };
+
+// An input after the run.
+inline const HostTensor& InputAfter(const RunOutcome& outcome, const CallArgument& before,
+                                    size_t number) {
+  return outcome.input_changed.at(number) ? outcome.inputs.at(number) : before.tensor;
+}
 
 class Device {
  public:

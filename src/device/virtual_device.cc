@@ -305,33 +305,15 @@ class PlanRun {
       HostTensor tensor{.dtype = output.dtype, .shape = output.shape};
       tensor.bytes =
           GatherElements(Bytes(output.at), output.shape, output.strides, SizeOf(output.dtype));
-      // The poison of this buffer again: elements that are still equal to it were not written.
-      const std::vector<std::byte> poison = PoisonOf(output.at.buffer);
-      std::vector<bool> unwritten(static_cast<size_t>(tensor.count()));
-      const PlanBuffer& buffer = plan_.buffers[output.at.buffer];
-      if (!poison.empty() && buffer.kind != PlanBuffer::Kind::kInput) {
-        const std::vector<std::byte> before = GatherElements(
-            poison.data() + output.at.offset, output.shape, output.strides, SizeOf(output.dtype));
-        const auto bytes = static_cast<size_t>(SizeOf(output.dtype));
-        for (size_t i = 0; i < unwritten.size(); ++i) {
-          unwritten[i] =
-              std::memcmp(before.data() + i * bytes, tensor.bytes.data() + i * bytes, bytes) == 0;
-        }
-        // One byte equals its poison by chance: only a run of them means something.
-        if (bytes < 4) {
-          const auto equal = std::count(unwritten.begin(), unwritten.end(), true);
-          if (static_cast<size_t>(equal) * 4 < unwritten.size()) {
-            unwritten.assign(unwritten.size(), false);
-          }
-        }
-      }
+      outcome_.unwritten.push_back(Unwritten(output, tensor));
       outcome_.outputs.push_back(std::move(tensor));
-      outcome_.unwritten.push_back(std::move(unwritten));
     }
     outcome_.inputs.resize(request_.inputs.size());
     outcome_.input_changed.resize(request_.inputs.size());
-    for (size_t i = 0; i < request_.inputs.size(); ++i)
-      outcome_.inputs[i] = request_.inputs[i]->tensor;
+    for (size_t i = 0; i < request_.inputs.size(); ++i) {
+      outcome_.inputs[i].dtype = request_.inputs[i]->tensor.dtype;
+      outcome_.inputs[i].shape = request_.inputs[i]->tensor.shape;
+    }
     for (size_t i = 0; i < plan_.buffers.size(); ++i) {
       const PlanBuffer& buffer = plan_.buffers[i];
       if (buffer.kind != PlanBuffer::Kind::kInput || buffer.bytes == 0) continue;
@@ -349,11 +331,53 @@ class PlanRun {
     }
   }
 
-  std::vector<std::byte> PoisonOf(BufferIndex buffer) {
-    if (plan_.buffers[buffer].kind == PlanBuffer::Kind::kVariable) return {};
-    std::vector<std::byte> bytes(plan_.buffers[buffer].bytes);
-    Poison(bytes.data(), buffer);
-    return bytes;
+  // Elements that are still equal to the buffer's poison.
+  std::vector<bool> Unwritten(const PlanTensor& output, const HostTensor& now) {
+    std::vector<bool> unwritten(static_cast<size_t>(now.count()));
+    const PlanBuffer& buffer = plan_.buffers[output.at.buffer];
+    if (buffer.kind == PlanBuffer::Kind::kVariable || buffer.kind == PlanBuffer::Kind::kInput) {
+      return unwritten;
+    }
+    const auto bytes = static_cast<size_t>(SizeOf(output.dtype));
+    if (output.strides == RowMajorStrides(output.shape) && output.at.offset % 8 == 0 &&
+        8 % bytes == 0) {
+      CompareWithPoison(output.at, now.bytes, bytes, unwritten);
+    } else {
+      std::vector<std::byte> poison(buffer.bytes);
+      Poison(poison.data(), output.at.buffer);
+      const std::vector<std::byte> before = GatherElements(
+          poison.data() + output.at.offset, output.shape, output.strides, SizeOf(output.dtype));
+      for (size_t i = 0; i < unwritten.size(); ++i) {
+        unwritten[i] =
+            std::memcmp(before.data() + i * bytes, now.bytes.data() + i * bytes, bytes) == 0;
+      }
+    }
+    // One byte equals its poison by chance: only a run of them means something.
+    if (bytes < 4) {
+      const auto equal = std::count(unwritten.begin(), unwritten.end(), true);
+      if (static_cast<size_t>(equal) * 4 < unwritten.size()) {
+        unwritten.assign(unwritten.size(), false);
+      }
+    }
+    return unwritten;
+  }
+
+  // Word by word, as Poison() makes it: large outputs have no second copy, and nearly all of their
+  // words differ in every element.
+  void CompareWithPoison(const BufferRef& at, const std::vector<std::byte>& now,
+                         size_t element_bytes, std::vector<bool>& unwritten) {
+    Rng rng = Rng(request_.poison_seed).Fork(at.buffer);
+    for (uint64_t i = 0; i < at.offset; i += 8) rng.Next();
+    for (size_t i = 0; i < now.size(); i += 8) {
+      const uint64_t poison = rng.Next();
+      const size_t here = std::min<size_t>(8, now.size() - i);
+      std::byte before[8];
+      std::memcpy(before, &poison, 8);
+      for (size_t k = 0; k < here; k += element_bytes) {
+        if (std::memcmp(before + k, now.data() + i + k, element_bytes) != 0) continue;
+        unwritten[(i + k) / element_bytes] = true;
+      }
+    }
   }
 
   const RunRequest& request_;

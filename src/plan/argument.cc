@@ -77,11 +77,11 @@ std::vector<std::byte> StorageBytes(const CallArgument& argument) {
 std::vector<std::byte> GatherElements(const std::byte* storage, const Shape& shape,
                                       const Shape& strides, int64_t element_bytes) {
   const int64_t count = ElementCount(shape).value_or(0);
-  std::vector<std::byte> dense(static_cast<size_t>(count * element_bytes));
+  const auto bytes = static_cast<size_t>(count * element_bytes);
   if (strides == RowMajorStrides(shape)) {
-    if (count > 0) std::memcpy(dense.data(), storage, dense.size());
-    return dense;
+    return count > 0 ? std::vector<std::byte>(storage, storage + bytes) : std::vector<std::byte>();
   }
+  std::vector<std::byte> dense(bytes);
   const std::vector<int64_t> offsets = Offsets(shape, strides);
   for (size_t i = 0; i < offsets.size(); ++i) {
     std::memcpy(dense.data() + static_cast<int64_t>(i) * element_bytes,

@@ -141,7 +141,9 @@ class CaseJudge {
   const HostTensor* InputAfter(const std::string& name) const {
     const std::vector<const CallArgument*> tensors = FlattenTensors(arguments_);
     for (size_t i = 0; i < tensors.size() && i < outcome_.run.inputs.size(); ++i) {
-      if ("mutated." + tensors[i]->name == name) return &outcome_.run.inputs[i];
+      if ("mutated." + tensors[i]->name == name) {
+        return &kernelsmith::InputAfter(outcome_.run, *tensors[i], i);
+      }
     }
     return nullptr;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
@@ -19,7 +20,20 @@
 namespace kernelsmith {
 namespace {
 
+template <typename T>
+std::vector<double> ElementsAs(const HostTensor& tensor) {
+  std::vector<double> elements(static_cast<size_t>(tensor.count()));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    T element;
+    std::memcpy(&element, tensor.bytes.data() + i * sizeof(T), sizeof(T));
+    elements[i] = static_cast<double>(element);
+  }
+  return elements;
+}
+
 std::vector<double> Elements(const HostTensor& tensor) {
+  if (tensor.dtype == DType::kFloat32) return ElementsAs<float>(tensor);
+  if (tensor.dtype == DType::kFloat64) return ElementsAs<double>(tensor);
   std::vector<double> elements(static_cast<size_t>(tensor.count()));
   for (size_t i = 0; i < elements.size(); ++i) elements[i] = tensor.at(static_cast<int64_t>(i));
   return elements;
@@ -197,6 +211,7 @@ OutputReference ExpectedOutput::Reference(double epsilon) const {
 
 Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const CaseTensors& values,
                                                     const std::vector<std::string>& names) {
+  if (names.empty()) return std::vector<ExpectedOutput>();
   std::map<std::string, std::vector<double>> magnitudes = Magnitudes(graph, values.values);
   const auto sum_length = static_cast<int64_t>(LongestSum(graph));
   std::vector<ExpectedOutput> outputs;
@@ -222,22 +237,34 @@ Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const Ca
   return outputs;
 }
 
-bool ExpectedOutput::Finite() const {
-  const auto finite = [](double value) { return std::isfinite(value); };
-  return std::all_of(exact.begin(), exact.end(), finite) &&
-         std::all_of(torch.begin(), torch.end(), finite);
+bool HasFiniteResults(const CaseTensors& values, const std::vector<std::string>& names) {
+  const auto finite = [](const HostTensor& tensor) {
+    const std::vector<double> elements = Elements(tensor);
+    return std::all_of(elements.begin(), elements.end(),
+                       [](double value) { return std::isfinite(value); });
+  };
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto torch = values.values.find(name);
+    const auto exact = values.expected.find(name);
+    return torch != values.values.end() && exact != values.expected.end() &&
+           finite(exact->second) && finite(torch->second);
+  });
 }
 
-double ExpectedOutput::Rms() const {
+double RmsOfFinite(const std::vector<double>& values) {
   double squares = 0;
   size_t count = 0;
-  for (const double value : exact) {
+  for (const double value : values) {
     if (!std::isfinite(value)) continue;
     squares += value * value;
     ++count;
   }
   return count == 0 ? 0 : std::sqrt(squares / static_cast<double>(count));
 }
+
+double RmsOfFinite(const HostTensor& tensor) { return RmsOfFinite(Elements(tensor)); }
+
+double ExpectedOutput::Rms() const { return RmsOfFinite(exact); }
 
 Result<CaseTensors> EvaluateHere(const Graph& graph, TensorMap values) {
   KS_TRY(const std::vector<Tensor<double>> exact_inputs, GraphInputs<double>(graph, values));

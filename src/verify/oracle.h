@@ -23,14 +23,17 @@ struct ExpectedOutput {
 
   // `epsilon`: of the precision that is allowed; 0: the dtype's own.
   OutputReference Reference(double epsilon = 0) const;
-  bool Finite() const;  // every element, in float64 and in the task's dtype
-  double Rms() const;   // the RMS of the finite elements
+  double Rms() const;  // the RMS of the finite elements
 };
 
 // The outputs that `names` lists, in that order. Magnitudes are there where src/graph knows all of
 // the graph's operators; elsewhere the tolerance makes do with PyTorch's own error.
 Result<std::vector<ExpectedOutput>> ExpectedOutputs(const Graph& graph, const CaseTensors& values,
                                                     const std::vector<std::string>& names);
+
+// Whether all elements of these outputs are there and finite, in float64 and in the task's dtype.
+bool HasFiniteResults(const CaseTensors& values, const std::vector<std::string>& names);
+double RmsOfFinite(const HostTensor& tensor);
 
 // The same question answered by src/graph instead of PyTorch, which saves a trip to another
 // process: `values` has the placeholders; the results are added. kUnsupported names the operator.

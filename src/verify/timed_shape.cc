@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <limits>
 
 #include "checkers/suite.h"
@@ -46,8 +45,6 @@ constexpr double kSampledLimit = 8 * kLimit;
 // Of so many integers one may be another because of rounding.
 constexpr size_t kMostTurned = 32;
 
-using Written = std::function<bool(int64_t)>;
-
 class ShapeJudge {
  public:
   ShapeJudge(Verification& verification, const TaskRequest& request, const TaskGraph& task,
@@ -74,7 +71,7 @@ class ShapeJudge {
     KS_TRY(oracle_,
            MakeTimingOracle(verification_, request_, task_, graph_, rng_.Next(), &result_.why_not));
     if (oracle_ == nullptr) return std::move(result_);
-    KS_TRY(arguments_, MakeCallArguments(task_, {.values = oracle_->arguments(), .expected = {}}));
+    KS_TRY(arguments_, MakeCallArguments(task_, oracle_->arguments()));
     KS_RETURN_IF_ERROR(Judge());
     if (result_.judged) known.merge(KernelsOf(plan()));
     return std::move(result_);
@@ -243,7 +240,7 @@ class ShapeJudge {
                                         "looked at")});
       }
     }
-    const Result<WatchedRun> ran = RunPart(verification_.Secret(SeedStream::kTimingPoison, 0));
+    Result<WatchedRun> ran = RunPart(verification_.Secret(SeedStream::kTimingPoison, 0));
     if (!ran.ok()) {
       result_.why_not = ran.error().message();
       return {};
@@ -255,8 +252,9 @@ class ShapeJudge {
     KS_RETURN_IF_ERROR(CheckWritten(*ran));
     for (size_t i = 0; i < ran->outputs.size() && i < task_.results.size(); ++i) {
       if (stage_.Ended()) return {};
-      const std::vector<bool>& unwritten = ran->unwritten[i];
-      Compare(i, ran->outputs[i], [&](int64_t k) { return !unwritten[static_cast<size_t>(k)]; });
+      std::vector<bool> written = std::move(ran->unwritten[i]);
+      written.flip();
+      Compare(i, ran->outputs[i], written);
     }
     CompareMutated(*ran);
     result_.judged = result_.elements > 0;
@@ -274,13 +272,16 @@ class ShapeJudge {
       for (size_t i = 0; i < tensors.size() && i < ran.inputs.size() && !stage_.Ended(); ++i) {
         if ("mutated." + tensors[i]->name != task_.mutated[m]) continue;
         const HostTensor& before = tensors[i]->tensor;
-        const HostTensor& after = ran.inputs[i];
+        const bool changed = ran.input_changed[i];
+        if (!changed && !part_.whole()) continue;
+        const HostTensor& after = InputAfter(ran, *tensors[i], i);
         const auto bytes = static_cast<size_t>(SizeOf(after.dtype));
-        Compare(task_.results.size() + m, after, [&](int64_t k) {
-          const size_t at = static_cast<size_t>(k) * bytes;
-          return part_.whole() ||
-                 std::memcmp(before.bytes.data() + at, after.bytes.data() + at, bytes) != 0;
-        });
+        std::vector<bool> written(static_cast<size_t>(after.count()), part_.whole());
+        for (size_t k = 0; k < written.size() && !part_.whole(); ++k) {
+          const size_t at = k * bytes;
+          written[k] = std::memcmp(before.bytes.data() + at, after.bytes.data() + at, bytes) != 0;
+        }
+        Compare(task_.results.size() + m, after, written);
       }
     }
   }
@@ -343,16 +344,15 @@ class ShapeJudge {
 
   // Elements that were written, in no order, as the oracle may not get to all of them; the first
   // and the last one come first.
-  std::vector<int64_t> ChooseElements(int64_t count, const Written& written) {
+  std::vector<int64_t> ChooseElements(const std::vector<bool>& written) {
     std::vector<int64_t> chosen;
-    int64_t all = 0;
-    for (int64_t k = 0; k < count; ++k) all += written(k) ? 1 : 0;
+    const auto all = std::count(written.begin(), written.end(), true);
     const double share = static_cast<double>(kMostElements) / static_cast<double>(all);
     int64_t last = -1;
-    for (int64_t k = 0; k < count; ++k) {
-      if (!written(k)) continue;
-      last = k;
-      if (share >= 1 || chosen.empty() || rng_.Uniform() < share) chosen.push_back(k);
+    for (size_t k = 0; k < written.size(); ++k) {
+      if (!written[k]) continue;
+      last = static_cast<int64_t>(k);
+      if (share >= 1 || chosen.empty() || rng_.Uniform() < share) chosen.push_back(last);
     }
     if (!chosen.empty() && chosen.back() != last) chosen.push_back(last);
     if (chosen.size() < 3) return chosen;
@@ -363,7 +363,7 @@ class ShapeJudge {
     return chosen;
   }
 
-  void Compare(size_t result, const HostTensor& got, const Written& written) {
+  void Compare(size_t result, const HostTensor& got, const std::vector<bool>& written) {
     if (IsFloat(got.dtype)) {
       CompareFloats(result, got, written);
     } else if (oracle_->Whole() != nullptr && part_.whole()) {
@@ -375,11 +375,11 @@ class ShapeJudge {
 
   // Single elements. Where rounding decides (which of two nearly equal values is larger, to which
   // integer a half goes) some are nobody's fault.
-  void CompareSomeIntegers(size_t result, const HostTensor& got, const Written& written) {
+  void CompareSomeIntegers(size_t result, const HostTensor& got, const std::vector<bool>& written) {
     NumericComparison numbers;
     int64_t first_wrong = 0;
     uint64_t budget = kOracleSteps;
-    for (const int64_t k : ChooseElements(got.count(), written)) {
+    for (const int64_t k : ChooseElements(written)) {
       if (numbers.elements >= kFewElements && budget < kOracleSteps - kCheapSteps) break;
       const std::optional<TimingOracle::Point> point = oracle_->At(result, k, &budget);
       if (!point) break;
@@ -410,12 +410,12 @@ class ShapeJudge {
     Wrong(result, got, judgement.numbers, judgement.numbers.worst_index);
   }
 
-  void CompareFloats(size_t result, const HostTensor& got, const Written& written) {
+  void CompareFloats(size_t result, const HostTensor& got, const std::vector<bool>& written) {
     ExpectedOutput expected{.name = names_[result], .dtype = got.dtype, .shape = got.shape};
     std::vector<double> values;
     std::vector<int64_t> places;
     uint64_t budget = kOracleSteps;
-    for (const int64_t k : ChooseElements(got.count(), written)) {
+    for (const int64_t k : ChooseElements(written)) {
       if (places.size() >= kFewElements && budget < kOracleSteps - kCheapSteps) break;
       const std::optional<TimingOracle::Point> point = oracle_->At(result, k, &budget);
       if (!point) break;

@@ -122,6 +122,7 @@ json ToJson(const Verdict& verdict) {
     stages.push_back({{"name", stage.name},
                       {"outcome", stage.outcome},
                       {"seconds", stage.seconds},
+                      {"processor_seconds", stage.processor_seconds},
                       {"note", stage.note}});
   }
   return {{"verdict", Name(verdict.kind)},

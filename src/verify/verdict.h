@@ -62,7 +62,8 @@ struct StageReport {
   std::string name;
   std::string outcome;  // passed, refuted, inconclusive, unsupported, skipped
   double seconds = 0;
-  std::string note;  // what was done, or why not
+  double processor_seconds = 0;  // of this process and its children
+  std::string note;              // what was done, or why not
 };
 
 // What the algebra showed.

@@ -1,11 +1,11 @@
 #include "verify/verify.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cctype>
 
 #include "compile/source_style.h"
+#include "support/processor_time.h"
 #include "verify/quick_verify.h"
 #include "verify/stages.h"
 
@@ -79,19 +79,6 @@ const char* OutcomeOf(VerdictKind kind) {
   return kind == VerdictKind::kVerified ? "passed" : Name(kind);
 }
 
-// The processor time of this process and of the children it has waited for, so far.
-double ProcessorSeconds() {
-  double seconds = 0;
-  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
-    rusage usage{};
-    if (::getrusage(who, &usage) != 0) continue;
-    for (const timeval& time : {usage.ru_utime, usage.ru_stime}) {
-      seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-    }
-  }
-  return seconds;
-}
-
 // Up to and with the stage of that name; null: all.
 Result<Verdict> RunStages(const Task& task, Candidate& candidate, const VerifyOptions& options,
                           const VerifyTools& tools, const char* last) {
@@ -107,6 +94,7 @@ Result<Verdict> RunStages(const Task& task, Candidate& candidate, const VerifyOp
   for (size_t i = 0; i < std::size(kStages) && status.ok() && !verification.Ended(); ++i) {
     tools.progress.Update(i, kStages[i].name);
     const Clock::Duration begin = tools.clock.Now();
+    const double processor_begin = ProcessorSeconds();
     Result<StageResult> outcome = kStages[i].run(verification);
     if (!outcome.ok()) {
       status = outcome.error();
@@ -115,6 +103,7 @@ Result<Verdict> RunStages(const Task& task, Candidate& candidate, const VerifyOp
     verdict.stages.push_back({.name = kStages[i].name,
                               .outcome = outcome->skipped ? "skipped" : OutcomeOf(outcome->kind),
                               .seconds = seconds(tools.clock.Now() - begin),
+                              .processor_seconds = ProcessorSeconds() - processor_begin,
                               .note = outcome->note});
     verification.Take(kStages[i].name, *std::move(outcome));
     if (last != nullptr && std::string_view(kStages[i].name) == last) break;
