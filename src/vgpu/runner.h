@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "support/processor_clock.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/slice_run.h"
 #include "vgpu/streaming.h"
@@ -55,7 +56,7 @@ struct CodeExitCount {
 
 class Runner {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = ProcessorClock;
 
   // Takes blocks from `next` on, which runners of several threads share. `compiled` may be null.
   Runner(LaunchState& launch, std::atomic<uint64_t>& next, const jit::CompiledKernel* compiled,
