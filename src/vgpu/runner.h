@@ -93,6 +93,9 @@ class Runner {
   bool Unlock(Block& block);
   void Deadlock(Block& block);
   bool WaitForOthers(Clock::time_point last_progress);
+  Clock::time_point waiting_since_;  // the last progress that WaitForOthers knows of ...
+  uint64_t waits_ = 0;               // ... and what it did since then
+  Clock::duration napped_{};
   // By VirtualGpu::Options::time_limit; the launch has its fault then.
   bool TimeIsUp(Clock::time_point begun);
   void FailFirst(Block& block, FaultKind kind, const std::string& what,

@@ -1,4 +1,5 @@
 // NVCC:
+// TIMEOUT: 600
 // RUN: KERNELSMITH_ENGINE=interpreter %kernelsmith run --watchdog 1 %x
 // Two warps that hand something to one another, and only wait most of the time: that is progress,
 // however long it takes. By atomics and by mbarriers. OUT: | 1600000 turns by atomics | 1600000
