@@ -130,6 +130,19 @@ bool CheckerList::OnDeviceFree(WarpView& warp, int lane, uint64_t address) {
   for (auto& c : all_) go_on &= c->OnDeviceFree(warp, lane, address);
   return go_on;
 }
+void CheckerList::OnResultWritten(WarpView&, uint64_t address, uint64_t bytes) {
+  for (auto& c : all_) c->OnDefined(address, bytes);
+}
+void CheckerList::OnDeviceCopy(uint64_t operation, uint64_t to, uint64_t from, uint64_t bytes) {
+  const HostCopy copy{.operation = operation,
+                      .to = to,
+                      .from = from,
+                      .to_device = true,
+                      .from_device = from != 0,
+                      .width = bytes,
+                      .what = from != 0 ? "copy by a kernel" : "fill by a kernel"};
+  HostEvent([&](Checker& c) { from != 0 ? c.OnCopy(copy) : c.OnFill(copy); });
+}
 void CheckerList::OnBarrier(WarpView& warp, const vgpu::BarrierEvent& event) {
   for (auto& c : all_) c->OnBarrier(warp, event);
 }

@@ -153,6 +153,8 @@ class CheckerList final : public Checker, private vgpu::ScreenSource {
   void OnIndexArithmetic(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;
   void OnDeviceMalloc(vgpu::WarpView& warp, int lane, uint64_t address, uint64_t size) override;
   bool OnDeviceFree(vgpu::WarpView& warp, int lane, uint64_t address) override;
+  void OnResultWritten(vgpu::WarpView& warp, uint64_t address, uint64_t bytes) override;
+  void OnDeviceCopy(uint64_t operation, uint64_t to, uint64_t from, uint64_t bytes) override;
   void OnBarrier(vgpu::WarpView& warp, const vgpu::BarrierEvent& event) override;
   void OnBarrierReleased(uint64_t block_number, uint32_t barrier) override;
   void OnFence(vgpu::WarpView& warp, const vgpu::Instruction& in, uint32_t mask) override;

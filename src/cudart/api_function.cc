@@ -68,38 +68,48 @@ cudaError_t SetAttribute(Runtime& runtime, Kernel& kernel, const vgpu::EntryInfo
 
 }  // namespace
 
+namespace kernelsmith::cudart {
+
+cudaFuncAttributes AttributesOf(Runtime& runtime, Kernel& kernel, const vgpu::EntryInfo& info) {
+  cudaFuncAttributes attributes;
+  std::memset(&attributes, 0, sizeof attributes);
+  attributes.sharedSizeBytes = info.static_shared_bytes;
+  size_t constants = 0;
+  for (const vgpu::VariableInfo* variable : kernel.module->loaded()->Variables()) {
+    if (variable->constant) constants += variable->size;
+  }
+  attributes.constSizeBytes = constants;
+  attributes.localSizeBytes = info.local_bytes;
+  attributes.maxThreadsPerBlock = GpuModel::kMaxThreadsPerBlock;
+  if (info.max_threads) {
+    attributes.maxThreadsPerBlock = static_cast<int>(
+        std::min<uint64_t>(info.max_threads->Count(), GpuModel::kMaxThreadsPerBlock));
+  }
+  attributes.numRegs = EstimatedRegisters(info);
+  attributes.ptxVersion = runtime.model().compute_capability();
+  attributes.binaryVersion = runtime.model().compute_capability();
+  attributes.maxDynamicSharedSizeBytes = static_cast<int>(DynamicSharedLimit(kernel, info));
+  attributes.preferredShmemCarveout = kernel.shared_carveout;
+  attributes.requiredClusterWidth = kernel.cluster_x;
+  attributes.requiredClusterHeight = kernel.cluster_y;
+  attributes.requiredClusterDepth = kernel.cluster_z;
+  if (info.required_cluster) {
+    attributes.clusterDimMustBeSet = 1;
+    attributes.requiredClusterWidth = static_cast<int>(info.required_cluster->x);
+    attributes.requiredClusterHeight = static_cast<int>(info.required_cluster->y);
+    attributes.requiredClusterDepth = static_cast<int>(info.required_cluster->z);
+  }
+  attributes.clusterSchedulingPolicyPreference = kernel.cluster_policy;
+  attributes.nonPortableClusterSizeAllowed = kernel.non_portable_cluster ? 1 : 0;
+  return attributes;
+}
+
+}  // namespace kernelsmith::cudart
+
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   return CallOnKernel(function, [&](Runtime& runtime, Kernel& kernel, const auto& info) {
     if (attributes == nullptr) return cudaErrorInvalidValue;
-    std::memset(attributes, 0, sizeof(*attributes));
-    attributes->sharedSizeBytes = info.static_shared_bytes;
-    size_t constants = 0;
-    for (const vgpu::VariableInfo* variable : kernel.module->loaded()->Variables()) {
-      if (variable->constant) constants += variable->size;
-    }
-    attributes->constSizeBytes = constants;
-    attributes->localSizeBytes = info.local_bytes;
-    attributes->maxThreadsPerBlock = GpuModel::kMaxThreadsPerBlock;
-    if (info.max_threads) {
-      attributes->maxThreadsPerBlock = static_cast<int>(
-          std::min<uint64_t>(info.max_threads->Count(), GpuModel::kMaxThreadsPerBlock));
-    }
-    attributes->numRegs = EstimatedRegisters(info);
-    attributes->ptxVersion = runtime.model().compute_capability();
-    attributes->binaryVersion = runtime.model().compute_capability();
-    attributes->maxDynamicSharedSizeBytes = static_cast<int>(DynamicSharedLimit(kernel, info));
-    attributes->preferredShmemCarveout = kernel.shared_carveout;
-    attributes->requiredClusterWidth = kernel.cluster_x;
-    attributes->requiredClusterHeight = kernel.cluster_y;
-    attributes->requiredClusterDepth = kernel.cluster_z;
-    if (info.required_cluster) {
-      attributes->clusterDimMustBeSet = 1;
-      attributes->requiredClusterWidth = static_cast<int>(info.required_cluster->x);
-      attributes->requiredClusterHeight = static_cast<int>(info.required_cluster->y);
-      attributes->requiredClusterDepth = static_cast<int>(info.required_cluster->z);
-    }
-    attributes->clusterSchedulingPolicyPreference = kernel.cluster_policy;
-    attributes->nonPortableClusterSizeAllowed = kernel.non_portable_cluster ? 1 : 0;
+    *attributes = AttributesOf(runtime, kernel, info);
     return cudaSuccess;
   });
 }

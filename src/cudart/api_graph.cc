@@ -62,6 +62,39 @@ cudaError_t AddAllocation(Runtime& runtime, cudaGraphNode_t* out, cudaGraph_t ha
   return cudaSuccess;
 }
 
+// The bodies are empty graphs that the program fills.
+cudaError_t AddConditional(cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t* after,
+                           size_t count, cudaConditionalNodeParams* parameters) {
+  const unsigned int size = parameters->size;
+  switch (parameters->type) {
+    case cudaGraphCondTypeIf:
+      if (size != 1 && size != 2) return cudaErrorInvalidValue;
+      break;
+    case cudaGraphCondTypeWhile:
+      if (size != 1) return cudaErrorInvalidValue;
+      break;
+    case cudaGraphCondTypeSwitch:
+      if (size == 0) return cudaErrorInvalidValue;
+      break;
+    default:
+      return cudaErrorInvalidValue;
+  }
+  if (GraphStore::Get().Find(graph) == nullptr || !Conditions::Get().Take(parameters->handle)) {
+    return cudaErrorInvalidValue;
+  }
+  GraphNode* node = nullptr;
+  const cudaError_t error = AddNode(out, graph, after, count, NoWork{}, &node);
+  if (error != cudaSuccess) return error;
+  node->type = cudaGraphNodeTypeConditional;
+  node->condition = {.handle = parameters->handle, .type = parameters->type};
+  for (unsigned int i = 0; i < size; ++i) {
+    node->bodies.push_back(std::make_unique<Graph>());
+    node->body_handles.push_back(reinterpret_cast<cudaGraph_t>(node->bodies.back().get()));
+  }
+  parameters->phGraph_out = node->body_handles.data();
+  return cudaSuccess;
+}
+
 }  // namespace
 
 namespace kernelsmith::cudart {
@@ -328,9 +361,23 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* out, cudaGraph_t graph, const cuda
       parameters->alloc.dptr = plain.dptr;
       return error;
     }
+    if (parameters->type == cudaGraphNodeTypeConditional) {
+      return AddConditional(out, graph, after, count, &parameters->conditional);
+    }
     Work work;
     const cudaError_t error = WorkOf(runtime, *parameters, &work);
     return error == cudaSuccess ? AddNode(out, graph, after, count, std::move(work)) : error;
+  });
+}
+
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* handle, cudaGraph_t graph,
+                                             unsigned int value, unsigned int flags) {
+  return CallOnGraph(graph, [&](Runtime&, Graph&) {
+    if (handle == nullptr || (flags & ~cudaGraphCondAssignDefault) != 0) {
+      return cudaErrorInvalidValue;
+    }
+    *handle = Conditions::Get().Create(value, (flags & cudaGraphCondAssignDefault) != 0);
+    return cudaSuccess;
   });
 }
 

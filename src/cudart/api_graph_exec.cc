@@ -44,6 +44,8 @@ const char* TypeName(cudaGraphNodeType type) {
       return "allocate";
     case cudaGraphNodeTypeMemFree:
       return "free";
+    case cudaGraphNodeTypeConditional:
+      return "conditional";
     default:
       return "other";
   }
@@ -278,9 +280,12 @@ cudaError_t cudaStreamBeginCaptureToGraph_ptsz(cudaStream_t stream, cudaGraph_t 
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   return CallOnStream(Sees::kKnown, handle, [&](Runtime& runtime, const auto& stream) {
-    if (graph == nullptr) return cudaErrorInvalidValue;
     const std::lock_guard lock(runtime.mutex());
-    return EndCapture(stream, graph);
+    // A graph of the program's own, which it knows already.
+    const bool known = stream->capture != nullptr && stream->capture->owned == nullptr;
+    cudaGraph_t own = nullptr;
+    if (graph == nullptr && !known) return cudaErrorInvalidValue;
+    return EndCapture(stream, graph != nullptr ? graph : &own);
   });
 }
 cudaError_t cudaStreamEndCapture_ptsz(cudaStream_t stream, cudaGraph_t* graph) {

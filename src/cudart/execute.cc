@@ -21,6 +21,16 @@ void ForEachRow(size_t height, size_t depth, const Row& row) {
   }
 }
 
+// Conditions with a default have it again at each launch.
+void BeginConditions(const GraphProgram& program) {
+  for (const GraphProgram::Step& step : program.steps) {
+    if (step.child != nullptr) BeginConditions(*step.child);
+    if (step.bodies.empty()) continue;
+    Conditions::Get().Begin(step.condition.handle);
+    for (const auto& body : step.bodies) BeginConditions(*body);
+  }
+}
+
 bool IsOfDevice(const vgpu::DeviceMemory& memory, const void* pointer) {
   return memory.InReservedRange(reinterpret_cast<uint64_t>(pointer));
 }
@@ -35,12 +45,13 @@ std::byte* Runtime::Access(const void* pointer, size_t size) {
   return static_cast<std::byte*>(const_cast<void*>(pointer));
 }
 
+bool Runtime::broken() const {
+  const std::lock_guard lock(fault_mutex_);
+  return fault_ != cudaSuccess;
+}
+
 void Runtime::Execute(const Work& work) {
-  bool broken = false;
-  {
-    const std::lock_guard lock(fault_mutex_);
-    broken = fault_ != cudaSuccess;
-  }
+  const bool broken = this->broken();
   if (const auto* host = std::get_if<HostWork>(&work)) {
     if (!broken || host->callback != nullptr) RunHost(*host);
     return;
@@ -76,10 +87,31 @@ void Runtime::Execute(const Work& work) {
     return;
   }
   if (const auto* graph = std::get_if<GraphWork>(&work)) {
-    const GraphProgram& program = *graph->program;
-    for (size_t i = 0; i < program.steps.size(); ++i) {
-      if (program.steps[i].enabled) ExecuteStep(program, i);
-    }
+    BeginConditions(*graph->program);
+    RunGraph(*graph->program);
+  }
+}
+
+void Runtime::RunGraph(const GraphProgram& program) {
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    if (program.steps[i].enabled) ExecuteStep(program, i);
+  }
+}
+
+void Runtime::RunBodies(const Condition& condition,
+                        const std::vector<std::shared_ptr<const GraphProgram>>& bodies) {
+  const auto value = [&] { return Conditions::Get().ValueOf(condition.handle); };
+  switch (condition.type) {
+    case cudaGraphCondTypeIf:
+      if (value() != 0) return RunGraph(*bodies[0]);
+      if (bodies.size() > 1) RunGraph(*bodies[1]);
+      return;
+    case cudaGraphCondTypeWhile:
+      while (value() != 0 && !broken()) RunGraph(*bodies[0]);
+      return;
+    case cudaGraphCondTypeSwitch:
+      if (value() < bodies.size()) RunGraph(*bodies[value()]);
+      return;
   }
 }
 

@@ -72,6 +72,11 @@ std::unique_ptr<Graph> Graph::Clone() const {
     copy->allocation = node->allocation;
     copy->attributes = node->attributes;
     if (node->child != nullptr) copy->child = node->child->Clone();
+    copy->condition = node->condition;
+    for (const auto& body : node->bodies) {
+      copy->bodies.push_back(body->Clone());
+      copy->body_handles.push_back(reinterpret_cast<cudaGraph_t>(copy->bodies.back().get()));
+    }
     copies[node.get()] = copy;
   }
   for (const auto& node : nodes) {
@@ -85,7 +90,7 @@ std::unique_ptr<Graph> Graph::Clone() const {
 void Graph::CollectMemory(std::vector<std::shared_ptr<GraphMemory>>* all) const {
   all->push_back(memory);
   for (const auto& node : nodes) {
-    if (node->child != nullptr) node->child->CollectMemory(all);
+    ForEachGraphIn(*node, [&](const Graph& graph) { graph.CollectMemory(all); });
   }
 }
 
@@ -118,20 +123,24 @@ namespace {
 
 Graph* FindIn(Graph* graph, const void* handle) {
   if (graph == handle) return graph;
+  Graph* found = nullptr;
   for (const auto& node : graph->nodes) {
-    if (node->child == nullptr) continue;
-    if (Graph* found = FindIn(node->child.get(), handle)) return found;
+    ForEachGraphIn(*node, [&](Graph& inner) {
+      if (found == nullptr) found = FindIn(&inner, handle);
+    });
   }
-  return nullptr;
+  return found;
 }
 
 GraphNode* FindNodeIn(Graph* graph, const void* handle) {
+  GraphNode* found = nullptr;
   for (const auto& node : graph->nodes) {
     if (node.get() == handle) return node.get();
-    if (node->child == nullptr) continue;
-    if (GraphNode* found = FindNodeIn(node->child.get(), handle)) return found;
+    ForEachGraphIn(*node, [&](Graph& inner) {
+      if (found == nullptr) found = FindNodeIn(&inner, handle);
+    });
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace
@@ -143,7 +152,7 @@ Graph* GraphStore::Find(cudaGraph_t handle) {
   }
   // A graph that a capture is still building: cudaStreamGetCaptureInfo hands it out.
   for (const auto& capture : Runtime::Get().captures()) {
-    if (capture->graph == reinterpret_cast<Graph*>(handle)) return capture->graph;
+    if (Graph* found = FindIn(capture->graph, handle)) return found;
   }
   return nullptr;
 }
@@ -192,6 +201,45 @@ void GraphStore::Release(UserObject* object, unsigned int count) {
   user_objects_.erase(object);
 }
 
+// -- conditions -----------------------------------------------------------------------------------
+
+Conditions& Conditions::Get() {
+  static Conditions* const conditions = new Conditions;
+  return *conditions;
+}
+
+cudaGraphConditionalHandle Conditions::Create(unsigned int value, bool each_launch) {
+  const std::lock_guard lock(mutex_);
+  const cudaGraphConditionalHandle handle = entries_.size() + 1;
+  entries_[handle] = {.value = value, .initial = value, .each_launch = each_launch};
+  return handle;
+}
+
+bool Conditions::Take(cudaGraphConditionalHandle handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(handle);
+  return found != entries_.end() && !std::exchange(found->second.taken, true);
+}
+
+void Conditions::Set(cudaGraphConditionalHandle handle, unsigned int value) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = entries_.find(handle); found != entries_.end()) {
+    found->second.value = value;
+  }
+}
+
+unsigned int Conditions::ValueOf(cudaGraphConditionalHandle handle) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(handle);
+  return found == entries_.end() ? 0 : found->second.value;
+}
+
+void Conditions::Begin(cudaGraphConditionalHandle handle) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[handle];
+  if (entry.each_launch) entry.value = entry.initial;
+}
+
 // -- instantiation --------------------------------------------------------------------------------
 
 std::shared_ptr<const GraphProgram> MakeProgram(const Graph& graph) {
@@ -208,6 +256,11 @@ std::shared_ptr<const GraphProgram> MakeProgram(const Graph& graph) {
       step.child = MakeProgram(*node->child);
       if (step.child == nullptr) return nullptr;
     }
+    step.condition = node->condition;
+    for (const auto& body : node->bodies) {
+      step.bodies.push_back(MakeProgram(*body));
+      if (step.bodies.back() == nullptr) return nullptr;
+    }
     for (const GraphNode* dependency : node->dependencies) {
       step.after.push_back(step_of.at(dependency));
     }
@@ -218,7 +271,29 @@ std::shared_ptr<const GraphProgram> MakeProgram(const Graph& graph) {
   return program;
 }
 
+namespace {
+
+// Bodies of conditional nodes, and what is in these, have work of the device only.
+bool BodiesAreAllowed(const Graph& graph, bool in_body) {
+  for (const auto& node : graph.nodes) {
+    const bool allowed =
+        node->type == cudaGraphNodeTypeKernel || node->type == cudaGraphNodeTypeMemcpy ||
+        node->type == cudaGraphNodeTypeMemset || node->type == cudaGraphNodeTypeEmpty ||
+        node->type == cudaGraphNodeTypeGraph || node->type == cudaGraphNodeTypeConditional;
+    if (in_body && !allowed) return false;
+    bool inside = true;
+    ForEachGraphIn(*node, [&](const Graph& inner) {
+      inside &= BodiesAreAllowed(inner, in_body || !node->bodies.empty());
+    });
+    if (!inside) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 cudaError_t Instantiate(const Graph& graph, std::unique_ptr<GraphExec>* exec) {
+  if (!BodiesAreAllowed(graph, false)) return cudaErrorNotSupported;
   std::shared_ptr<const GraphProgram> program = MakeProgram(graph);
   if (program == nullptr) return cudaErrorInvalidValue;
   *exec = std::make_unique<GraphExec>();
@@ -232,10 +307,17 @@ bool SameTopology(const GraphProgram& a, const GraphProgram& b, size_t* differen
   for (size_t i = 0; i < std::min(a.steps.size(), b.steps.size()); ++i) {
     *different = i;
     if (a.steps[i].type != b.steps[i].type || a.steps[i].after != b.steps[i].after) return false;
-    size_t in_child = 0;
+    size_t inside = 0;
     if (a.steps[i].child != nullptr &&
-        !SameTopology(*a.steps[i].child, *b.steps[i].child, &in_child)) {
+        !SameTopology(*a.steps[i].child, *b.steps[i].child, &inside)) {
       return false;
+    }
+    if (a.steps[i].condition.type != b.steps[i].condition.type ||
+        a.steps[i].bodies.size() != b.steps[i].bodies.size()) {
+      return false;
+    }
+    for (size_t k = 0; k < a.steps[i].bodies.size(); ++k) {
+      if (!SameTopology(*a.steps[i].bodies[k], *b.steps[i].bodies[k], &inside)) return false;
     }
   }
   *different = std::min(a.steps.size(), b.steps.size());

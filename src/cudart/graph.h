@@ -43,15 +43,24 @@ class UserReferences {
   std::map<UserObject*, unsigned int> counts;
 };
 
+// What decides about the bodies of a conditional node.
+struct Condition {
+  cudaGraphConditionalHandle handle = 0;
+  cudaGraphConditionalNodeType type = cudaGraphCondTypeIf;
+};
+
 struct GraphNode {
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
   Graph* graph = nullptr;
   Work work;
   std::vector<GraphNode*> dependencies;
   std::vector<GraphNode*> dependents;
-  std::unique_ptr<Graph> child;         // cudaGraphNodeTypeGraph
-  const GraphNode* original = nullptr;  // in a clone: the node it was made from
-  cudaMemAllocNodeParams allocation{};  // cudaGraphNodeTypeMemAlloc
+  std::unique_ptr<Graph> child;  // cudaGraphNodeTypeGraph
+  Condition condition;           // cudaGraphNodeTypeConditional
+  std::vector<std::unique_ptr<Graph>> bodies;
+  std::vector<cudaGraph_t> body_handles;  // what the program gets a pointer to
+  const GraphNode* original = nullptr;    // in a clone: the node it was made from
+  cudaMemAllocNodeParams allocation{};    // cudaGraphNodeTypeMemAlloc
   std::map<int, cudaLaunchAttributeValue> attributes;
   std::vector<void*> argument_pointers;  // what cudaGraphKernelNodeGetParams points to
 };
@@ -70,8 +79,39 @@ struct Graph {
   // cycle.
   std::vector<GraphNode*> Sorted() const;
   std::unique_ptr<Graph> Clone() const;
-  // Adds the memory of this graph and its child graphs.
+  // Adds the memory of this graph and of the graphs in its nodes.
   void CollectMemory(std::vector<std::shared_ptr<GraphMemory>>* all) const;
+};
+
+// Calls visit(graph) for each graph that is part of the node.
+template <typename Visit>
+void ForEachGraphIn(const GraphNode& node, const Visit& visit) {
+  if (node.child != nullptr) visit(*node.child);
+  for (const std::unique_ptr<Graph>& body : node.bodies) visit(*body);
+}
+
+// The values of conditional handles; kernels set them. Thread-safe.
+class Conditions {
+ public:
+  static Conditions& Get();
+
+  cudaGraphConditionalHandle Create(unsigned int value, bool each_launch);
+  // False unless there is such a handle without a node; now it has one.
+  bool Take(cudaGraphConditionalHandle handle);
+  void Set(cudaGraphConditionalHandle handle, unsigned int value);
+  unsigned int ValueOf(cudaGraphConditionalHandle handle) const;
+  // At the begin of a launch: the default, if the handle was made so.
+  void Begin(cudaGraphConditionalHandle handle);
+
+ private:
+  struct Entry {
+    unsigned int value = 0;
+    unsigned int initial = 0;
+    bool each_launch = false;
+    bool taken = false;
+  };
+  mutable std::mutex mutex_;
+  std::map<cudaGraphConditionalHandle, Entry> entries_;
 };
 
 // What an instantiated graph runs, one step after the other.
@@ -81,6 +121,8 @@ struct GraphProgram {
     cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
     Work work;
     std::shared_ptr<const GraphProgram> child;
+    Condition condition;
+    std::vector<std::shared_ptr<const GraphProgram>> bodies;
     std::vector<size_t> after;  // steps; for comparing with an updated graph
     bool enabled = true;
   };
@@ -134,7 +176,8 @@ class GraphStore {
   std::map<const void*, std::unique_ptr<UserObject>> user_objects_;
 };
 
-// cudaErrorInvalidValue for a cycle.
+// cudaErrorInvalidValue for a cycle, cudaErrorNotSupported for what bodies of conditional nodes may
+// not have in them.
 cudaError_t Instantiate(const Graph& graph, std::unique_ptr<GraphExec>* exec);
 std::shared_ptr<const GraphProgram> MakeProgram(const Graph& graph);
 

@@ -37,6 +37,9 @@ int EstimatedRegisters(const vgpu::EntryInfo& info);
 int ActiveBlocks(const GpuModel& model, const vgpu::EntryInfo& info, int threads,
                  size_t dynamic_shared);
 
+// What cudaFuncGetAttributes tells of a loaded kernel.
+cudaFuncAttributes AttributesOf(Runtime& runtime, Kernel& kernel, const vgpu::EntryInfo& info);
+
 // The most dynamic shared memory that a launch of this kernel may ask for.
 int64_t DynamicSharedLimit(const Kernel& kernel, const vgpu::EntryInfo& info);
 

@@ -125,10 +125,11 @@ void InspectSection(const Reader& reader, const Elf64_Ehdr& header, const Elf64_
   for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
     const auto symbol = reader.At<Elf64_Sym>(section.sh_offset + at);
     if (!symbol) break;
-    if (symbol->st_shndx == SHN_UNDEF &&
-        reader.Text(strings->sh_offset + symbol->st_name) == "__cudaRegisterFatBinary") {
-      program->imports_runtime = true;
-    }
+    if (symbol->st_shndx != SHN_UNDEF) continue;
+    // Programs without kernels register none, although nvcc puts an empty fat binary into them.
+    const std::string_view symbol_name = reader.Text(strings->sh_offset + symbol->st_name);
+    program->imports_runtime |=
+        symbol_name.starts_with("cuda") || symbol_name.starts_with("__cuda");
   }
 }
 

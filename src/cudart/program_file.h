@@ -16,7 +16,7 @@ struct ProgramFile {
   bool has_rpath = false;           // DT_RPATH, which goes before LD_LIBRARY_PATH
   bool has_device_code = false;     // a section of fat binaries
   bool has_kernels = false;         // in these; nvcc writes empty ones for files without
-  bool imports_runtime = false;     // takes __cudaRegisterFatBinary from a shared library
+  bool imports_runtime = false;     // takes functions of CUDA's runtime from a shared library
 
   // The CUDA runtime is inside the program, out of our reach.
   bool has_static_runtime() const { return has_device_code && !imports_runtime; }

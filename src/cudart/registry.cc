@@ -227,6 +227,14 @@ Kernel* Registry::FindKernel(const void* function_or_handle) const {
   return found == handles_.end() ? nullptr : found->second;
 }
 
+Kernel* Registry::FindKernel(const vgpu::LoadedModule& loaded, std::string_view name) const {
+  const std::shared_lock lock(mutex_);
+  for (const auto& [handle, module] : modules_) {
+    if (module->loaded() == &loaded) return module->FindKernel(name);
+  }
+  return nullptr;
+}
+
 std::optional<Registry::FoundVariable> Registry::FindVariable(const void* host_variable) const {
   const std::shared_lock lock(mutex_);
   const auto found = variables_.find(host_variable);

@@ -100,6 +100,8 @@ class Registry {
 
   // By host stub or by handle; null if it is neither.
   Kernel* FindKernel(const void* function_or_handle) const;
+  // By its name in loaded code; null if that is none of this registry's.
+  Kernel* FindKernel(const vgpu::LoadedModule& loaded, std::string_view name) const;
   struct FoundVariable {
     DeviceModule* module = nullptr;
     RegisteredVariable variable;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cudart/checking.h"
+#include "cudart/device_runtime.h"
 #include "cudart/graph.h"
 #include "cudart/messages.h"
 #include "cudart/profiling.h"
@@ -94,6 +95,8 @@ cudaError_t Runtime::SetUp() {
   options.max_shared_bytes = static_cast<uint32_t>(model_->shared_per_block_optin);
   options.clock_hz = uint64_t{1000} * static_cast<uint64_t>(model_->sm_clock_khz);
   if (own.watchdog) options.watchdog = *own.watchdog;
+  runtime_host_ = MakeDeviceRuntimeHost(*this);
+  options.runtime_host = runtime_host_.get();
   options.print = [this](std::string_view text) {
     const std::lock_guard lock(print_mutex_);
     printed_ += text;
@@ -276,12 +279,18 @@ uint64_t Runtime::current_operation() { return t_operation; }
 
 void Runtime::ExecuteStep(const GraphProgram& program, size_t index) {
   const GraphProgram::Step& step = program.steps[index];
-  const Work work = step.child != nullptr ? Work{GraphWork{step.child}} : step.work;
-  if (checking_ == nullptr || t_graph == nullptr) return Execute(work);
+  const auto run = [&] {
+    if (step.child != nullptr) return RunGraph(*step.child);
+    if (!step.bodies.empty()) return RunBodies(step.condition, step.bodies);
+    Execute(step.work);
+  };
+  if (checking_ == nullptr || t_graph == nullptr) return run();
   const GraphOperations* outer_graph = t_graph;
   const uint64_t outer = std::exchange(t_operation, outer_graph->steps[index]);
-  if (step.child != nullptr) t_graph = outer_graph->children[index].get();
-  Execute(work);
+  // What is in the bodies of a conditional node belongs to its operation, one after the other: how
+  // often they run is not known when operations are ordered.
+  t_graph = outer_graph->children[index].get();
+  run();
   t_graph = outer_graph;
   t_operation = outer;
 }

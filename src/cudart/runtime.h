@@ -36,6 +36,7 @@ class Checking;
 class Profiling;
 class Recorder;
 struct Capture;
+struct Condition;
 struct GraphNode;
 
 struct Stream {
@@ -212,6 +213,10 @@ class Runtime {
   static uint64_t current_operation();
   checkers::Place current_place();
   void ExecuteStep(const GraphProgram& program, size_t index);
+  void RunGraph(const GraphProgram& program);
+  void RunBodies(const Condition& condition,
+                 const std::vector<std::shared_ptr<const GraphProgram>>& bodies);
+  bool broken() const;  // by a fault
   void RunKernel(const KernelWork& work);
   void RunCopy(const CopyWork& work);
   void RunFill(const FillWork& work);
@@ -235,6 +240,7 @@ class Runtime {
   bool setup_tried_ = false;
   std::atomic<bool> forked_{false};
   const GpuModel* model_ = nullptr;
+  std::unique_ptr<vgpu::DeviceRuntimeHost> runtime_host_;
   std::unique_ptr<vgpu::VirtualGpu> gpu_;
   std::unique_ptr<Checking> checking_;
   std::unique_ptr<Profiling> profiling_;  // profiled runs; null otherwise

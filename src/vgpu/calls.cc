@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "vgpu/call_arguments.h"
 #include "vgpu/device_printf.h"
+#include "vgpu/device_runtime.h"
 #include "vgpu/heap.h"
 #include "vgpu/warp.h"
 
@@ -51,15 +53,6 @@ void Leave(Warp& w, Frame* frame, uint32_t lanes) {
   w.frames.erase(it);
 }
 
-// The bytes of a local range of one lane.
-std::byte* LocalBytes(const Warp& w, int lane, uint64_t offset) {
-  return w.local + static_cast<size_t>(lane) * w.local_stride + offset;
-}
-
-uint8_t* DefinedLocal(Warp& w, int lane, uint64_t offset) {
-  return w.defined_local.data() + static_cast<size_t>(lane) * w.local_stride + offset;
-}
-
 void Copy(Warp& w, int lane, uint32_t to_base, const std::vector<FrameRange>& to,
           uint32_t from_base, const std::vector<FrameRange>& from) {
   const size_t count = std::min(to.size(), from.size());
@@ -78,26 +71,6 @@ void Copy(Warp& w, int lane, uint32_t to_base, const std::vector<FrameRange>& to
                    DefinedLocal(w, lane, from_base + from[i].offset), bytes);
     }
   }
-}
-
-template <typename T>
-T ReadArgument(const Warp& w, int lane, const CallSite& site, size_t index) {
-  T value{};
-  if (index < site.arguments.size()) {
-    std::memcpy(&value,
-                LocalBytes(w, lane, w.frame->local_base[lane] + site.arguments[index].offset),
-                std::min<size_t>(sizeof value, site.arguments[index].size));
-  }
-  return value;
-}
-
-template <typename T>
-void WriteResult(Warp& w, int lane, const CallSite& site, T value) {
-  if (site.results.empty()) return;
-  const uint64_t at = w.frame->local_base[lane] + site.results[0].offset;
-  const size_t bytes = std::min<size_t>(sizeof value, site.results[0].size);
-  std::memcpy(LocalBytes(w, lane, at), &value, bytes);
-  if (!w.defined_local.empty()) std::memset(DefinedLocal(w, lane, at), 0xff, bytes);
 }
 
 // Reads bytes at generic addresses for printf and assert; stops at what is not accessible.
@@ -295,6 +268,9 @@ void RunSystemCall(Warp& w, const CallSite& site, uint32_t mask) {
       }
       case SystemCall::kNone:
         KS_UNREACHABLE();
+      default:
+        w.launch->device_runtime->Call(w, site, static_cast<SystemCall>(site.system), lane);
+        break;
     }
   }
 }

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "support/demangle.h"
+#include "support/processor_clock.h"
 #include "vgpu/block_interaction.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/jit_library.h"
@@ -26,7 +27,7 @@ namespace kernelsmith::vgpu {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = ProcessorClock;
 
 // What a kernel may cost in the interpreter before it is compiled: about what compiling costs, so
 // that a wrong guess costs at most twice the best choice.

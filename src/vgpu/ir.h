@@ -249,8 +249,43 @@ struct VideoInfo {
   bool negate_c = false;
 };
 
-// Functions that the engine provides.
-enum class SystemCall : uint8_t { kNone, kVprintf, kAssertFail, kMalloc, kFree };
+// Functions that the engine provides (system_calls.def). From kGetLastError on they are the CUDA
+// runtime on the device (device_runtime.h).
+enum class SystemCall : uint8_t {
+  kNone,
+  kVprintf,
+  kAssertFail,
+  kMalloc,
+  kFree,
+  kGetLastError,
+  kPeekAtLastError,
+  kGetErrorString,
+  kGetErrorName,
+  kGetDeviceCount,
+  kGetDevice,
+  kDeviceGetAttribute,
+  kDeviceGetLimit,
+  kRuntimeGetVersion,
+  kStreamCreate,
+  kStreamDestroy,
+  kStreamWaitEvent,
+  kEventCreate,
+  kEventRecord,
+  kEventDestroy,
+  kFuncGetAttributes,
+  kCudaMalloc,
+  kCudaFree,
+  kMemcpy,
+  kMemcpy2D,
+  kMemset,
+  kMemset2D,
+  kGetParameterBuffer,
+  kGetParameterBufferV2,
+  kLaunchDevice,
+  kLaunchDeviceV2,
+  kOccupancy,
+  kGraphSetConditional,
+};
 
 struct Function {
   std::string name;

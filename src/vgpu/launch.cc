@@ -11,6 +11,7 @@
 #include "support/demangle.h"
 #include "vgpu/coverage.h"
 #include "vgpu/coverage_map.h"
+#include "vgpu/device_runtime.h"
 #include "vgpu/engine.h"
 #include "vgpu/heap.h"
 #include "vgpu/runner.h"
@@ -59,6 +60,68 @@ Result<std::unique_ptr<VirtualGpu>> VirtualGpu::Create(Options options) {
 VirtualGpu::~VirtualGpu() = default;
 
 Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
+  std::deque<DeviceWork> started;
+  KS_TRY(LaunchResult result, LaunchOne(request, 0, &started));
+  // What a kernel starts comes before what its parent started behind it.
+  while (!started.empty() && !result.fault) {
+    const DeviceWork work = std::move(started.front());
+    started.pop_front();
+    KS_TRY(LaunchResult child, RunDeviceWork(request, work, &started));
+    result.fault = std::move(child.fault);
+    result.statistics.blocks += child.statistics.blocks;
+    result.statistics.warps += child.statistics.warps;
+    result.statistics.warp_instructions += child.statistics.warp_instructions;
+    result.statistics.lane_instructions += child.statistics.lane_instructions;
+    result.compiled |= child.compiled;
+    result.compile_ms += child.compile_ms;
+  }
+  return result;
+}
+
+Result<LaunchResult> VirtualGpu::RunDeviceWork(const LaunchRequest& parent, const DeviceWork& work,
+                                               std::deque<DeviceWork>* started) {
+  if (work.kind == DeviceWork::Kind::kLaunch) {
+    LaunchRequest request = parent;
+    request.entry = work.entry;
+    request.grid = work.grid;
+    request.block = work.block;
+    request.cluster = {};
+    request.dynamic_shared_bytes = work.dynamic_shared_bytes;
+    request.parameters = work.parameters;
+    request.cooperative = false;
+    request.coverage = nullptr;
+    return LaunchOne(request, work.depth, started);
+  }
+  const bool copies = work.kind == DeviceWork::Kind::kCopy;
+  LaunchResult result;
+  for (uint64_t row = 0; row < work.height; ++row) {
+    const uint64_t to = work.to + row * work.to_pitch;
+    const uint64_t from = copies ? work.from + row * work.from_pitch : 0;
+    void* target = memory_->HostAlias(to, work.width);
+    const void* source = copies ? memory_->HostAlias(from, work.width) : nullptr;
+    if (target == nullptr || (copies && source == nullptr)) {
+      result.fault =
+          Fault{.kind = FaultKind::kIllegalAddress,
+                .message = fmt::format("a {} that kernel {} started at 0x{:x} leaves its "
+                                       "memory",
+                                       copies ? "copy" : "fill", KernelName(parent.entry),
+                                       target == nullptr ? to : from)};
+      return result;
+    }
+    if (parent.observer != nullptr) {
+      parent.observer->OnDeviceCopy(parent.operation, to, from, work.width);
+    }
+    if (copies) {
+      std::memmove(target, source, work.width);
+    } else {
+      std::memset(target, work.value, work.width);
+    }
+  }
+  return result;
+}
+
+Result<LaunchResult> VirtualGpu::LaunchOne(const LaunchRequest& request, uint32_t depth,
+                                           std::deque<DeviceWork>* started) {
   KS_CHECK(request.module != nullptr);
   const EntryInfo* info = request.module->FindEntry(request.entry);
   if (info == nullptr) {
@@ -83,8 +146,14 @@ Result<LaunchResult> VirtualGpu::Launch(const LaunchRequest& request) {
   LaunchRequest own = request;
   own.cluster = cluster;
   if (request.slice != nullptr) return LaunchSlice(own, *kernel);
-  return LaunchKernel(own, *kernel, kernel->dynamic_shared_offset + request.dynamic_shared_bytes,
-                      nullptr);
+  DeviceRuntime runtime(*this, *request.module, depth);
+  KS_TRY(LaunchResult result,
+         LaunchKernel(own, *kernel, kernel->dynamic_shared_offset + request.dynamic_shared_bytes,
+                      nullptr, &runtime));
+  std::vector<DeviceWork> work = runtime.TakeWork();
+  started->insert(started->begin(), std::make_move_iterator(work.begin()),
+                  std::make_move_iterator(work.end()));
+  return result;
 }
 
 Result<LaunchResult> VirtualGpu::LaunchSlice(const LaunchRequest& request, const Kernel& kernel) {
@@ -104,7 +173,7 @@ Result<LaunchResult> VirtualGpu::LaunchSlice(const LaunchRequest& request, const
     SliceRun run(record, request.grid.Count());
     const uint32_t shared =
         slice.uses_shared ? kernel.dynamic_shared_offset + request.dynamic_shared_bytes : 0;
-    KS_TRY(LaunchResult result, LaunchKernel(request, *slice.kernel, shared, &run));
+    KS_TRY(LaunchResult result, LaunchKernel(request, *slice.kernel, shared, &run, nullptr));
     if (run.gave_up()) return impossible(run.why());
     if (slice.stores == SliceStores::kMarked && run.ReadsWhatItMarks()) {
       // Atomics have changed memory: it can't run again.
@@ -120,11 +189,13 @@ Result<LaunchResult> VirtualGpu::LaunchSlice(const LaunchRequest& request, const
 }
 
 Result<LaunchResult> VirtualGpu::LaunchKernel(const LaunchRequest& request, const Kernel& kernel,
-                                              uint32_t shared_bytes, SliceRun* slice) {
+                                              uint32_t shared_bytes, SliceRun* slice,
+                                              DeviceRuntime* runtime) {
   const EntryInfo& info = *request.module->FindEntry(request.entry);
   LaunchState launch;
   launch.kernel = &kernel;
   launch.slice_run = slice;
+  launch.device_runtime = runtime;
   launch.gpu = this;
   launch.options = &options_;
   launch.memory = memory_.get();

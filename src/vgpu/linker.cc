@@ -13,10 +13,10 @@ Error ErrorAt(ErrorKind kind, const ptx::Module& module, ptx::Position where, st
 }
 
 SystemCall SystemCallOf(std::string_view name) {
-  if (name == "vprintf") return SystemCall::kVprintf;
-  if (name == "__assertfail") return SystemCall::kAssertFail;
-  if (name == "malloc") return SystemCall::kMalloc;
-  if (name == "free") return SystemCall::kFree;
+#define KS_SYSTEM_CALL(function, call) \
+  if (name == #function) return SystemCall::call;
+#include "vgpu/system_calls.def"
+#undef KS_SYSTEM_CALL
   return SystemCall::kNone;
 }
 
@@ -233,7 +233,9 @@ uint64_t Linker::AddressOf(const ptx::Function& function) const { return code_.a
 void Linker::FindAddressTaken() {
   std::set<const ptx::Function*> seen;
   const auto take = [&](FunctionRef ref) {
-    if (ref && seen.insert(ref.function).second) address_taken_.push_back(ref);
+    // That of a kernel is for launching it.
+    if (!ref || ref.function->is_entry) return;
+    if (seen.insert(ref.function).second) address_taken_.push_back(ref);
   };
   for (const auto& module : modules_) {
     std::map<std::string_view, uint32_t> names;

@@ -20,6 +20,7 @@ struct LoadedModule::Impl {
   CpuLevel cpu;
   Linker linker;
   std::map<std::string, EntryInfo, std::less<>> entries;
+  std::map<uint64_t, const EntryInfo*> entries_by_address;
   std::mutex mutex;  // guards kernels
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;
 };
@@ -89,7 +90,8 @@ Result<std::unique_ptr<LoadedModule>> LoadedModule::Load(
     for (const ptx::Function& function : module->functions) {
       if (!function.is_entry || !function.is_definition) continue;
       KS_TRY(EntryInfo info, DescribeEntry(impl->linker, {module.get(), &function}));
-      impl->entries.try_emplace(function.name, std::move(info));
+      const auto [it, added] = impl->entries.try_emplace(function.name, std::move(info));
+      impl->entries_by_address[impl->linker.AddressOf(function)] = &it->second;
     }
   }
   return std::unique_ptr<LoadedModule>(new LoadedModule(std::move(impl)));
@@ -98,6 +100,11 @@ Result<std::unique_ptr<LoadedModule>> LoadedModule::Load(
 const EntryInfo* LoadedModule::FindEntry(std::string_view name) const {
   const auto it = impl_->entries.find(name);
   return it == impl_->entries.end() ? nullptr : &it->second;
+}
+
+const EntryInfo* LoadedModule::FindEntryAt(uint64_t address) const {
+  const auto it = impl_->entries_by_address.find(address);
+  return it == impl_->entries_by_address.end() ? nullptr : it->second;
 }
 
 const VariableInfo* LoadedModule::FindVariable(std::string_view name) const {

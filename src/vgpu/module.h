@@ -64,6 +64,8 @@ class LoadedModule {
 
   // Null when there is none of that name.
   const EntryInfo* FindEntry(std::string_view name) const;
+  // By the address that the kernel has in device code; null when it is none's.
+  const EntryInfo* FindEntryAt(uint64_t address) const;
   const VariableInfo* FindVariable(std::string_view name) const;
   std::vector<const EntryInfo*> Entries() const;
   std::vector<const VariableInfo*> Variables() const;

@@ -177,6 +177,10 @@ class Observer {
   // happens; return false to leave it out, e.g. because the block is not in use.
   virtual void OnDeviceMalloc(WarpView& warp, int lane, uint64_t address, uint64_t size) {}
   virtual bool OnDeviceFree(WarpView& warp, int lane, uint64_t address) { return true; }
+  // A function that the engine provides wrote through a pointer of its caller, to global memory.
+  virtual void OnResultWritten(WarpView& warp, uint64_t address, uint64_t bytes) {}
+  // Between launches: a copy or a fill (`from` is 0) of device memory that a kernel asked for.
+  virtual void OnDeviceCopy(uint64_t operation, uint64_t to, uint64_t from, uint64_t bytes) {}
   virtual void OnBarrier(WarpView& warp, const BarrierEvent& event) {}
   virtual void OnBarrierReleased(uint64_t block_number, uint32_t barrier) {}
   virtual void OnFence(WarpView& warp, const Instruction& instruction, uint32_t mask) {}

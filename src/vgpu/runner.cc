@@ -476,10 +476,18 @@ bool Runner::TimeIsUp(Clock::time_point begun) {
   return true;
 }
 
-// Everybody spins: on something the host or another launch must do. False: for too long.
+// Everybody spins: on something the host or another launch must do. False: for too long, counted in
+// processor time and in the naps that were taken, as long as these were meant to be: on a busy
+// machine all takes longer, for those who are waited for as well.
 bool Runner::WaitForOthers(Clock::time_point last_progress) {
+  constexpr uint64_t kYields = 256;
+  constexpr std::chrono::microseconds kLongestNap{1000};
+  if (std::exchange(waiting_since_, last_progress) != last_progress) {
+    waits_ = 0;
+    napped_ = {};
+  }
   const auto watchdog = launch_.options->watchdog;
-  if (watchdog.count() > 0 && Clock::now() - last_progress > watchdog) {
+  if (watchdog.count() > 0 && Clock::now() - last_progress + napped_ > watchdog) {
     Block& block = *resident_.front();
     FailFirst(block, FaultKind::kNoProgress,
               fmt::format("no progress for {} ms: all {} resident blocks of {} only spin",
@@ -487,7 +495,13 @@ bool Runner::WaitForOthers(Clock::time_point last_progress) {
               "; " + DescribeWaiting(block));
     return false;
   }
-  std::this_thread::yield();
+  if (++waits_ <= kYields) {
+    std::this_thread::yield();
+    return true;
+  }
+  const auto nap = std::min(kLongestNap, std::chrono::microseconds(10 * (waits_ - kYields)));
+  std::this_thread::sleep_for(nap);
+  napped_ += nap;
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <vector>
 
+#include "support/processor_clock.h"
 #include "vgpu/jit/abi.h"
 #include "vgpu/slice_run.h"
 #include "vgpu/streaming.h"
@@ -56,7 +57,7 @@ struct CodeExitCount {
 
 class Runner {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = ProcessorClock;
 
   // Takes blocks from `next` on, which runners of several threads share. `compiled` may be null.
   Runner(LaunchState& launch, std::atomic<uint64_t>& next, const jit::CompiledKernel* compiled,
@@ -93,6 +94,9 @@ class Runner {
   bool Unlock(Block& block);
   void Deadlock(Block& block);
   bool WaitForOthers(Clock::time_point last_progress);
+  Clock::time_point waiting_since_;  // the last progress that WaitForOthers knows of ...
+  uint64_t waits_ = 0;               // ... and what it did since then
+  Clock::duration napped_{};
   // By VirtualGpu::Options::time_limit; the launch has its fault then.
   bool TimeIsUp(Clock::time_point begun);
   void FailFirst(Block& block, FaultKind kind, const std::string& what,

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,8 +28,11 @@ namespace kernelsmith::vgpu {
 
 class CoverageRecord;
 class DeviceHeap;
+class DeviceRuntime;
+class DeviceRuntimeHost;
 class Observer;
 class SliceRun;
+struct DeviceWork;
 struct SliceRecord;
 
 using kernelsmith::Engine;
@@ -83,20 +87,25 @@ class VirtualGpu {
     uint64_t heap_bytes = 8 << 20;    // cudaLimitMallocHeapSize
     uint32_t stack_bytes = 64 << 10;  // per thread, for kernels with recursion or indirect calls
     uint64_t clock_hz = static_cast<uint64_t>(DefaultGpuModel().clock_hz());  // of clock64
-    // All that can run only spins for so long: the launch ends with kNoProgress. Zero: never.
+    // All that can run only spins for so long, in processor time of the thread that runs it: the
+    // launch ends with kNoProgress. Zero: never.
     std::chrono::milliseconds watchdog{20'000};
-    // A launch that takes longer ends with kNoProgress, whatever it does. Zero: never.
+    // A launch that needs more processor time on one of its threads ends with kNoProgress, whatever
+    // it does. Zero: never.
     std::chrono::milliseconds time_limit{0};
     EngineSettings settings;
     // What printf of kernels writes. Called in order, on the launching thread.
     std::function<void(std::string_view)> print;
+    // What kernels that call the CUDA runtime ask of the host's; null: they get errors.
+    DeviceRuntimeHost* runtime_host = nullptr;
   };
 
   static Result<std::unique_ptr<VirtualGpu>> Create(Options options);
   ~VirtualGpu();
 
-  // Runs the grid to its end. An error: the launch is impossible (unknown kernel, unsupported
-  // instruction, no threads). Safe to call from several threads; launches then run concurrently.
+  // Runs the grid to its end, and what it launches itself (device_runtime.h). An error: the launch
+  // is impossible (unknown kernel, unsupported instruction, no threads). Safe to call from several
+  // threads; launches then run concurrently.
   Result<LaunchResult> Launch(const LaunchRequest& request);
 
   DeviceMemory& memory() { return *memory_; }
@@ -105,9 +114,14 @@ class VirtualGpu {
 
  private:
   VirtualGpu() = default;
+  // Without what it launches, which goes to `started`; `depth` kernels launched one another.
+  Result<LaunchResult> LaunchOne(const LaunchRequest& request, uint32_t depth,
+                                 std::deque<DeviceWork>* started);
   Result<LaunchResult> LaunchSlice(const LaunchRequest& request, const Kernel& kernel);
   Result<LaunchResult> LaunchKernel(const LaunchRequest& request, const Kernel& kernel,
-                                    uint32_t shared_bytes, SliceRun* slice);
+                                    uint32_t shared_bytes, SliceRun* slice, DeviceRuntime* runtime);
+  Result<LaunchResult> RunDeviceWork(const LaunchRequest& parent, const DeviceWork& work,
+                                     std::deque<DeviceWork>* started);
   Options options_;
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<DeviceHeap> heap_;

@@ -213,6 +213,32 @@ bool WarpPicture::ReadMemory(int lane, uint64_t address, void* to, uint32_t byte
   return true;
 }
 
+bool WarpPicture::WriteMemory(int lane, uint64_t address, std::span<const std::byte> bytes) {
+  const LaunchState& launch = *warp_.launch;
+  if (address - launch.shared_window < kSharedWindowSize) {
+    const uint64_t offset = address - launch.shared_window;
+    if (offset + bytes.size() > warp_.block->shared_bytes) return false;
+    std::memcpy(warp_.block->shared + offset, bytes.data(), bytes.size());
+    auto& defined = warp_.block->defined_shared;
+    if (!defined.empty()) std::memset(defined.data() + offset, 0xff, bytes.size());
+    return true;
+  }
+  if (address - launch.local_window < kLocalWindowSize) {
+    const uint64_t offset = address - launch.local_window;
+    if (offset + bytes.size() > warp_.local_stride) return false;
+    std::memcpy(warp_.local + static_cast<size_t>(lane) * warp_.local_stride + offset, bytes.data(),
+                bytes.size());
+    if (!warp_.defined_local.empty()) std::memset(DefinedLocal(lane) + offset, 0xff, bytes.size());
+    return true;
+  }
+  if (!warp_.FindWindow(address, bytes.size())) return false;
+  std::memcpy(reinterpret_cast<void*>(address + warp_.window.delta), bytes.data(), bytes.size());
+  if (launch.observer != nullptr) {
+    launch.observer->OnResultWritten(*this, address, bytes.size());
+  }
+  return true;
+}
+
 void WarpPicture::WriteOperand(Operand operand, int lane, uint64_t bits, int part) {
   if (!operand.exists() || operand.base() != OperandBase::kRegister) return;
   if (operand.is_predicate()) {

@@ -227,6 +227,8 @@ struct Block {
   uint64_t back_edges = 0;                         // of all threads
 };
 
+class DeviceRuntime;
+
 struct LaunchState {
   const Kernel* kernel = nullptr;
   VirtualGpu* gpu = nullptr;
@@ -261,6 +263,7 @@ struct LaunchState {
   uint32_t* coverage = nullptr;               // lanes that did an item, by item; the runner's own
   SliceRun* slice_run = nullptr;              // the launch is a slice (slice.h) ...
   SliceThread* slice = nullptr;               // ... and this is what its runner knows
+  DeviceRuntime* device_runtime = nullptr;    // for kernels that launch others
 
   // How many blocks (or clusters) there are to run.
   uint64_t Turns() const {
@@ -314,6 +317,8 @@ class WarpPicture final : public WarpView {
   uint32_t local_bytes() const override { return warp_.local_stride; }
   SharedPlace SharedAt(uint64_t address) override;
   bool ReadMemory(int lane, uint64_t address, void* to, uint32_t bytes) const override;
+  // The other way; observers take it as defined from then on.
+  bool WriteMemory(int lane, uint64_t address, std::span<const std::byte> bytes);
 
  private:
   Warp& warp_;

@@ -117,16 +117,25 @@ T Next(T old, T b, T c, bool shared) {
   }
 }
 
+// Others may wait for memory that changes. (Locks that are not free, and flags that are only looked
+// at, stay as they are.)
+template <typename T>
+void NoteProgress(Warp& w, T old, T next) {
+  if (std::memcmp(&old, &next, sizeof old) != 0) w.launch->progress = true;
+}
+
 // The old value.
 template <typename T, AtomicOp kOp>
-T Update(const Warp& w, uint64_t host, T b, T c) {
+T Update(Warp& w, uint64_t host, T b, T c) {
   using Word = typename WordOf<T>::type;
   auto* place = reinterpret_cast<Word*>(host);
   if constexpr (kOp == AtomicOp::kCas) {
     Word expected = std::bit_cast<Word>(b);
     __atomic_compare_exchange_n(place, &expected, std::bit_cast<Word>(c), false, __ATOMIC_SEQ_CST,
                                 __ATOMIC_SEQ_CST);
-    return std::bit_cast<T>(expected);
+    const T old = std::bit_cast<T>(expected);
+    NoteProgress(w, old, Next<T, kOp>(old, b, c, false));
+    return old;
   } else {
     const bool shared = InShared(w, host);
     Word old = __atomic_load_n(place, __ATOMIC_RELAXED);
@@ -134,6 +143,7 @@ T Update(const Warp& w, uint64_t host, T b, T c) {
         place, &old, std::bit_cast<Word>(Next<T, kOp>(std::bit_cast<T>(old), b, c, shared)), false,
         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
+    NoteProgress(w, std::bit_cast<T>(old), Next<T, kOp>(std::bit_cast<T>(old), b, c, shared));
     return std::bit_cast<T>(old);
   }
 }
@@ -214,9 +224,12 @@ void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c
     ForEachLane(mask, [&](int i) {
       auto* place = reinterpret_cast<Word*>(host[i]);
       const Word before = *place;
-      *place = std::bit_cast<Word>(Next<T, kOp>(std::bit_cast<T>(before), b[i], c[i], shared));
+      const T old = std::bit_cast<T>(before);
+      const T next = Next<T, kOp>(old, b[i], c[i], shared);
+      NoteProgress(w, old, next);
+      *place = std::bit_cast<Word>(next);
       if constexpr (!kTells) return;
-      olds[i] = std::bit_cast<T>(before);
+      olds[i] = old;
       see(before, i);
     });
     w.wait_hash = (w.wait_hash ^ seen) * kMixer;
@@ -238,6 +251,7 @@ void AtomLanes(Warp& w, const uint64_t* host, const void* b_lanes, const void* c
       }
     } while (!__atomic_compare_exchange_n(place, &before, std::bit_cast<Word>(value), false,
                                           __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    NoteProgress(w, std::bit_cast<T>(before), value);
     see(before, first);
     rest = others;
   }

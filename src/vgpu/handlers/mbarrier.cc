@@ -66,6 +66,8 @@ void Change(Warp& w, const Instruction& in, uint32_t mask) {
     while (!__atomic_compare_exchange_n(place, &old, Changed(op, old, value), false,
                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
+    // Others wait for what changes here, as for strong stores.
+    if (Changed(op, old, value) != old) w.launch->progress = true;
     if (d != nullptr) d[i] = old;
     Mix(w, old + static_cast<uint64_t>(i));
   }
