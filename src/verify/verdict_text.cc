@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "support/demangle.h"
 #include "verify/tolerance.h"
 #include "verify/verdict.h"
 
@@ -50,7 +51,7 @@ std::string Numbers(const Proof& proof) {
       100 * worst / kLimit);
 }
 
-std::string Algebra(const AlgebraProof& algebra) {
+std::string AlgebraText(const AlgebraProof& algebra) {
   if (algebra.outcome == "not run") return "  algebra: not checked\n";
   if (algebra.outcome != "equal") {
     return fmt::format("  algebra: {}: {}\n", algebra.outcome, EscapeForTerminal(algebra.reason));
@@ -58,6 +59,22 @@ std::string Algebra(const AlgebraProof& algebra) {
   return fmt::format("  algebra: equal to PyTorch's graph, {} elements, {}\n", algebra.proved,
                      algebra.bound == "heuristic" ? std::string("heuristic: no bound is proved")
                                                   : "error probability " + algebra.bound);
+}
+
+// What is proved of sizes that never ran, a line for each launch.
+std::string SizesText(const sizes::SizesProof& proof) {
+  const std::string kernel = EscapeForTerminal(KernelName(proof.kernel));
+  if (!proof.in_bounds) {
+    return fmt::format("  all sizes: {}: not proved: {}\n", kernel,
+                       EscapeForTerminal(proof.why_not));
+  }
+  std::string what = "in bounds";
+  if (!proof.covered.empty()) {
+    what += fmt::format(", every element of {} written once", fmt::join(proof.covered, ", "));
+  }
+  return fmt::format("  all sizes: {}: {}{} up to {} elements, given {}\n", kernel, what,
+                     proof.domain.empty() ? "" : fmt::format(" for all {}", proof.domain),
+                     proof.most, fmt::join(proof.assumptions, ", "));
 }
 
 }  // namespace
@@ -89,7 +106,10 @@ std::string ToText(const Verdict& verdict, bool color) {
     text += proof.checkers.empty()
                 ? std::string("  memory and races: not checked\n")
                 : fmt::format("  clean under: {}\n", fmt::join(proof.checkers, ", "));
-    text += Algebra(proof.algebra);
+    text += AlgebraText(proof.algebra);
+    for (const sizes::SizesProof& each : proof.sizes) {
+      if (each.launches > 1) text += SizesText(each);  // otherwise nobody asked for other sizes
+    }
     if (proof.deterministic.has_value()) {
       text += *proof.deterministic ? "  deterministic" : "  not deterministic";
       if (!proof.precision.empty()) {

@@ -36,6 +36,7 @@ constexpr Stage kStages[] = {
     {"determinism", DeterminismStage},
     {"timing", TimingStage},
     {"coverage", CoverageStage},
+    {"sizes", SizesStage},
 };
 // clang-format on
 

@@ -1,0 +1,206 @@
+// Which of the bundled kernels are proved to stay in bounds, and to write every element of their
+// results once, at all sizes (src/sizes).
+//   sizes_bench [--verbose] [--cases FOLDER] [FILE.cu ...]
+// Without files: all of kernels/. A file's folder is the name of its task; `FILE.cu=TASK` names
+// another. With --cases the PTX and the plans are kept there, and taken from there the next time.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "candidate/call.h"
+#include "compile/compile.h"
+#include "graph/graph.h"
+#include "plan/plan_text.h"
+#include "plan/trace.h"
+#include "sizes/sizes.h"
+#include "support/demangle.h"
+#include "support/testing/real_settings.h"
+#include "tasks/task.h"
+
+namespace kernelsmith {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Configurations of the task beside those that are drawn, and the work of each.
+constexpr size_t kListed = 6;
+constexpr int64_t kWork = 2'000'000;
+constexpr uint64_t kSeed = 20;
+
+double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+struct Case {
+  std::string ptx;
+  std::vector<Plan> plans;
+};
+
+class Bench {
+ public:
+  explicit Bench(fs::path cases)
+      : cases_(std::move(cases)),
+        tools_(processes_, files_, RealSettings().tools, KS_SOURCE_DIR),
+        compiler_(files_, processes_, tools_, {}),
+        tasks_({.python = fs::path(KS_SOURCE_DIR) / ".venv" / "bin" / "python",
+                .torch_version = "bench",
+                .bridge = fs::path(KS_SOURCE_DIR) / "python",
+                .suite = fs::path(KS_SOURCE_DIR) / "tasks",
+                .cache = KS_BENCH_CACHE},
+               files_) {}
+
+  Result<Case> Make(const fs::path& path, const std::string& task_name) {
+    const fs::path folder = cases_ / task_name / path.stem();
+    if (!cases_.empty() && files_.Exists(folder / "kernel.ptx")) return Load(folder);
+    Case made;
+    KS_TRY(const std::string text, files_.Read(path));
+    const bool backward = text.rfind("// Backward", 0) == 0;
+    KS_TRY(const Task task, tasks_.Load(task_name));
+    const TaskDirection direction = backward ? TaskDirection::kBackward : TaskDirection::kForward;
+    const CompileOptions compile{.cache = fs::path(KS_BENCH_CACHE) / "candidates"};
+    KS_TRY(const CompiledCandidate compiled, compiler_.Compile(path, compile));
+    made.ptx = compiled.ptx;
+    std::vector<TaskConfiguration> configurations;
+    for (const TaskConfiguration& each : task.Configurations(direction)) {
+      if (configurations.size() < kListed) configurations.push_back(each);
+    }
+    const Result<DrawnConfigurations> drawn =
+        tasks_.Draw(task, {.direction = direction}, kSeed, {});
+    if (drawn.ok()) {
+      configurations.insert(configurations.end(), drawn->shapes.begin(), drawn->shapes.end());
+    }
+    for (const TaskConfiguration& each : configurations) {
+      TaskRequest request{.direction = direction, .configuration = each};
+      Result<TaskConfiguration> reduced = tasks_.Reduce(task, request, kWork);
+      if (!reduced.ok()) continue;
+      request.configuration = *std::move(reduced);
+      KS_TRY(const TaskGraph task_graph, tasks_.Export(task, request));
+      KS_TRY(const Graph graph, ReadGraph(task_graph.file));
+      KS_TRY(const CandidateCall call, MakeBlankCall(direction, task_graph, graph));
+      TraceOptions trace{.tracer = KS_TRACER_PROGRAM};
+      trace.function = call.function;
+      trace.results = call.results;
+      KS_TRY(TraceOutcome traced, Trace(compiled, call.arguments, trace, processes_));
+      if (traced.plan) made.plans.push_back(*std::move(traced.plan));
+    }
+    if (!cases_.empty()) KS_RETURN_IF_ERROR(Save(folder, made));
+    return made;
+  }
+
+ private:
+  Result<Case> Load(const fs::path& folder) {
+    Case made;
+    KS_TRY(made.ptx, files_.Read(folder / "kernel.ptx"));
+    for (size_t i = 0; files_.Exists(folder / fmt::format("{}.plan", i)); ++i) {
+      const fs::path file = folder / fmt::format("{}.plan", i);
+      KS_TRY(const std::string text, files_.Read(file));
+      KS_TRY(Plan plan, ParsePlan(text, file.string()));
+      made.plans.push_back(std::move(plan));
+    }
+    return made;
+  }
+
+  Status Save(const fs::path& folder, const Case& made) {
+    fs::create_directories(folder);
+    KS_RETURN_IF_ERROR(files_.Write(folder / "kernel.ptx", made.ptx));
+    for (size_t i = 0; i < made.plans.size(); ++i) {
+      KS_RETURN_IF_ERROR(
+          files_.Write(folder / fmt::format("{}.plan", i), FormatPlan(made.plans[i])));
+    }
+    return {};
+  }
+
+  fs::path cases_;
+  SystemProcessRunner processes_;
+  DiskFileSystem files_;
+  ToolFinder tools_;
+  CandidateCompiler compiler_;
+  TaskStore tasks_;
+};
+
+int Main(int argc, char** argv) {
+  bool verbose = false;
+  fs::path cases;
+  std::vector<std::string> paths;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--verbose") == 0) {
+      verbose = true;
+    } else if (std::strcmp(argv[i], "--cases") == 0 && i + 1 < argc) {
+      cases = argv[++i];
+    } else {
+      paths.emplace_back(argv[i]);
+    }
+  }
+  if (paths.empty()) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(fs::path(KS_SOURCE_DIR) / "kernels")) {
+      if (entry.path().extension() == ".cu") paths.push_back(entry.path().string());
+    }
+    std::sort(paths.begin(), paths.end());
+  }
+  Bench bench(cases);
+  size_t launches = 0;
+  size_t in_bounds = 0;
+  size_t files = 0;
+  size_t files_in_bounds = 0;
+  size_t files_covered = 0;
+  double most = 0;
+  for (const std::string& argument : paths) {
+    const size_t equals = argument.find('=');
+    const fs::path path = argument.substr(0, equals);
+    const std::string task = equals == std::string::npos ? path.parent_path().filename().string()
+                                                         : argument.substr(equals + 1);
+    const std::string name = task + "/" + path.stem().string();
+    ++files;
+    const Result<Case> made = bench.Make(path, task);
+    if (!made.ok()) {
+      fmt::print("{:<40} error: {}\n", name, made.error().message());
+      continue;
+    }
+    sizes::SizesQuestion question{.ptx = made->ptx, .name = name};
+    for (const Plan& plan : made->plans) question.plans.push_back(&plan);
+    const double start = ProcessorSeconds();
+    const auto proofs = sizes::ProveAllSizes(question);
+    const double seconds = ProcessorSeconds() - start;
+    most = std::max(most, seconds);
+    if (!proofs.ok()) {
+      fmt::print("{:<40} error: {}\n", name, proofs.error().message());
+      continue;
+    }
+    bool all = !proofs->empty();
+    bool covered = all;
+    for (const sizes::SizesProof& proof : *proofs) {
+      ++launches;
+      in_bounds += proof.in_bounds ? 1 : 0;
+      all &= proof.in_bounds;
+      covered &= proof.in_bounds && proof.not_covered.empty();
+      fmt::print("{:<40} {:<14} {:<28} {}\n", name,
+                 !proof.in_bounds            ? "not proved"
+                 : proof.not_covered.empty() ? "in bounds, all"
+                                             : "in bounds",
+                 KernelName(proof.kernel),
+                 proof.in_bounds ? fmt::format("up to {} elements", proof.most) : proof.why_not);
+      if (!verbose) continue;
+      fmt::print("    for {}; {} launches\n", proof.domain, proof.launches);
+      for (const std::string& each : proof.assumptions) fmt::print("    given {}\n", each);
+      for (const std::string& each : proof.covered) fmt::print("    written once: {}\n", each);
+      for (const std::string& each : proof.not_covered) fmt::print("    not shown: {}\n", each);
+    }
+    files_in_bounds += all ? 1 : 0;
+    files_covered += covered ? 1 : 0;
+    if (verbose) fmt::print("    {:.2f} s\n", seconds);
+    std::fflush(stdout);
+  }
+  fmt::print(
+      "{} of {} launches in bounds at all sizes; {} of {} files, {} of them with every "
+      "element of their results written once; at most {:.2f} s of processor time\n",
+      in_bounds, launches, files_in_bounds, files, files_covered, most);
+  return 0;
+}
+
+}  // namespace
+}  // namespace kernelsmith
+
+int main(int argc, char** argv) { return kernelsmith::Main(argc, argv); }
