@@ -233,14 +233,18 @@ class Fitting {
           Index(AxisName("threadIdx", axis), size);
     }
     if (constant) Assume(fmt::format("blockDim = {}", fmt::join(sizes, " x ")));
-    family_.values.registers[GridRegister::kLaneid] = Index("laneid", Polynomial(32));
+    const Symbol lane = symbols_.Make("laneid", true);
+    facts_.AddEverywhere(Polynomial(31) - Polynomial::Of(lane));
+    family_.values.registers[GridRegister::kLaneid] = Polynomial::Of(lane);
   }
 
   // A symbol from 0 to below `size`.
   Polynomial Index(const std::string& name, const Polynomial& size) {
     if (size == Polynomial(1)) return Polynomial(0);
-    const Polynomial index = Polynomial::Of(symbols_.Make(name, true));
+    const Symbol symbol = symbols_.Make(name, true);
+    const Polynomial index = Polynomial::Of(symbol);
     facts_.AddEverywhere(size - Polynomial(1) - index);
+    family_.ids[symbol] = size;
     return index;
   }
 

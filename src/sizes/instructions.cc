@@ -176,7 +176,7 @@ void Run::ExecuteIn(uint32_t pc, State& state, States& more) {
     case Op::kCpAsync:
       return AccessMemory(pc, state);
     case Op::kSetp:
-      return Compare(in, state);
+      return Compare(pc, state);
     case Op::kSelp:
       return Select(in, state, more);
     case Op::kMin:
@@ -241,8 +241,16 @@ void Run::AccessMemory(uint32_t pc, State& state) {
   Forget(in, state);
 }
 
-void Run::Compare(const Instruction& in, State& state) {
-  ConditionPointer result = MakeCondition(Condition::Kind::kUnknown);
+// What a comparison of data says is a number that nobody knows: 1 or 0.
+ConditionPointer Run::OfData(uint32_t pc) {
+  Symbol& symbol = data_[pc];
+  if (symbol == 0) symbol = symbols_.Make(fmt::format("data{}", pc), true);
+  return MakeCondition(Condition::Kind::kNatural, Polynomial::Of(symbol) - Polynomial(1));
+}
+
+void Run::Compare(uint32_t pc, State& state) {
+  const Instruction& in = function_.code[pc];
+  ConditionPointer result = OfData(pc);
   const Value a = Read(state, in.a);
   const Value b = Read(state, in.b);
   if (IsWholeNumber(in.type) && a.kind == Value::Kind::kNumber && b.kind == Value::Kind::kNumber) {
@@ -342,17 +350,16 @@ void Run::Extreme(const Instruction& in, State& state, States& more) {
   if (!guessing_ && facts_.Natural(state, -difference)) {
     return Write(state, in.d, Value::Number(at_least));
   }
-  State other = state;
-  const bool other_possible = facts_.Add(other, -difference - Polynomial(1));
-  if (facts_.Add(state, difference)) {
-    Write(state, in.d, Value::Number(at_most));
-    if (!other_possible) return;
-    Write(other, in.d, Value::Number(at_least));
-    more.push_back(std::move(other));
-  } else {
-    state = std::move(other);
-    Write(state, in.d, Value::Number(at_least));
+  const ConditionPointer first = MakeCondition(Condition::Kind::kNatural, difference);
+  States both = facts_.Assume(state, *first);
+  for (State& each : both) Write(each, in.d, Value::Number(at_most));
+  for (State& each : facts_.Assume(state, *Not(first))) {
+    Write(each, in.d, Value::Number(at_least));
+    both.push_back(std::move(each));
   }
+  if (both.empty()) return;
+  state = std::move(both.front());
+  std::move(both.begin() + 1, both.end(), std::back_inserter(more));
 }
 
 Value Run::Extended(const Instruction& in, const State& state, const Value& a, bool is_signed) {

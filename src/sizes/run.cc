@@ -27,12 +27,6 @@ const Value& At(const State& state, uint32_t place) {
   return found == state.registers.end() ? kData : found->second;
 }
 
-void KeepCommon(State& state, const State& other) {
-  state.facts = Common(state.facts, other.facts);
-  state.nonzero = Common(state.nonzero, other.nonzero);
-  state.divisions = Common(state.divisions, other.divisions);
-}
-
 }  // namespace
 
 void Run::Go(const Visit& visit) {
@@ -51,32 +45,49 @@ void Run::Fail(uint32_t pc, std::string why) {
 // States that agree in what is still needed are one.
 Run::States Run::Merge(States states, uint32_t block) const {
   const std::vector<uint32_t>& live = flow_.blocks[block].live;
-  States merged;
+  std::vector<States> groups;
   for (State& state : states) {
     std::erase_if(state.registers, [&](const auto& each) {
       return !std::binary_search(live.begin(), live.end(), each.first);
     });
-    const auto same = std::find_if(merged.begin(), merged.end(), [&](const State& other) {
-      return std::all_of(live.begin(), live.end(),
-                         [&](uint32_t place) { return At(state, place) == At(other, place); });
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const States& other) {
+      return std::all_of(live.begin(), live.end(), [&](uint32_t place) {
+        return At(state, place) == At(other[0], place);
+      });
     });
-    if (same == merged.end()) {
-      merged.push_back(std::move(state));
+    if (same == groups.end()) {
+      groups.emplace_back().push_back(std::move(state));
     } else {
-      KeepCommon(*same, state);
+      same->push_back(std::move(state));
     }
   }
-  if (merged.size() <= kMostStates) return merged;
-  State one = std::move(merged[0]);
-  for (size_t i = 1; i < merged.size(); ++i) {
-    KeepCommon(one, merged[i]);
-    for (const uint32_t place : live) {
-      if (At(one, place) == At(merged[i], place)) continue;
-      one.registers[place] = Value::Unknown(facts_.ReasonOf("too many ways lead there"));
+  if (groups.size() > kMostStates) {
+    for (size_t i = 1; i < groups.size(); ++i) {
+      for (State& state : groups[i]) {
+        for (const uint32_t place : live) {
+          if (At(groups[0][0], place) == At(state, place)) continue;
+          groups[0][0].registers[place] =
+              Value::Unknown(facts_.ReasonOf("too many ways lead there"));
+        }
+        groups[0].push_back(std::move(state));
+      }
     }
+    groups.resize(1);
   }
-  merged.clear();
-  merged.push_back(std::move(one));
+  States merged;
+  for (States& group : groups) {
+    State one = std::move(group[0]);
+    std::vector<std::vector<uint32_t>> guards = {one.guards};
+    for (size_t i = 1; i < group.size(); ++i) {
+      one.facts = Common(one.facts, group[i].facts);
+      one.nonzero = Common(one.nonzero, group[i].nonzero);
+      one.divisions = Common(one.divisions, group[i].divisions);
+      one.exact &= group[i].exact;
+      guards.push_back(std::move(group[i].guards));
+    }
+    one.exact &= facts_.MergeGuards(std::move(guards), one.guards);
+    merged.push_back(std::move(one));
+  }
   return merged;
 }
 
@@ -235,7 +246,10 @@ Run::Induction Run::Guess(uint32_t loop, const State& entry, Symbol counter) {
     }
   };
   State common = back[0];
-  for (const State& each : back) KeepCommon(common, each);
+  for (const State& each : back) {
+    common.facts = Common(common.facts, each.facts);
+    common.nonzero = Common(common.nonzero, each.nonzero);
+  }
   for (const uint32_t fact : common.facts) {
     if (!std::binary_search(entry.facts.begin(), entry.facts.end(), fact)) {
       candidate(facts_.Of(fact));
@@ -283,7 +297,46 @@ std::set<Symbol> Run::ChangingIn(uint32_t loop) const {
   for (const auto& [place, symbol] : at_head_) {
     if (inside(place.first)) changing.insert(symbol);
   }
+  for (const auto& [pc, symbol] : data_) {
+    for (uint32_t block = 0; block < flow_.blocks.size(); ++block) {
+      const bool here = pc >= flow_.blocks[block].first && pc < flow_.blocks[block].last;
+      if (here && flow_.loops[loop].blocks[block]) changing.insert(symbol);
+    }
+  }
   return changing;
+}
+
+// Whether the threads that come to the end of a turn are those that began it and for which one more
+// fact holds, which once broken stays so. Then it says who takes a turn. Threads must leave by one
+// way alone.
+void Run::FindTurnGuard(uint32_t loop, const State& entry, Symbol counter, const State& head,
+                        const States& back, const std::vector<Exit>& exits,
+                        Induction& induction) const {
+  induction.guard.reset();
+  induction.one_exit = !exits.empty() && std::all_of(exits.begin(), exits.end(), [&](const Exit& e) {
+    return e.from == exits[0].from && e.to == exits[0].to;
+  });
+  for (uint32_t block = 0; block < flow_.blocks.size(); ++block) {
+    if (!flow_.loops[loop].blocks[block]) continue;
+    const vgpu::Instruction& last = function_.code[flow_.blocks[block].last - 1];
+    if (vgpu::EndsFunction(last.op)) induction.one_exit = false;
+  }
+  if (!induction.one_exit || back.size() != 1 || !back[0].exact || !head.exact) return;
+  std::vector<uint32_t> more;
+  std::set_difference(back[0].guards.begin(), back[0].guards.end(), head.guards.begin(),
+                      head.guards.end(), std::back_inserter(more));
+  std::vector<uint32_t> less;
+  std::set_difference(head.guards.begin(), head.guards.end(), back[0].guards.begin(),
+                      back[0].guards.end(), std::back_inserter(less));
+  if (more.size() != 1 || !less.empty()) return;
+  const Polynomial goes_on = facts_.Of(more[0]);
+  const std::optional<Polynomial> slope = goes_on.CoefficientOf(counter);
+  if (!slope || slope->Has(counter) || !facts_.Natural(entry, -*slope)) return;
+  const Polynomial turns = Polynomial::Of(counter);
+  const Polynomial before = goes_on.Substitute(counter, turns - Polynomial(1));
+  // The first turn needs no other.
+  if (!facts_.Natural(entry, before.Substitute(counter, Polynomial(0)))) return;
+  induction.guard = before;
 }
 
 void Run::RunLoop(uint32_t loop, const State& entry, std::vector<Exit>& exits) {
@@ -293,20 +346,33 @@ void Run::RunLoop(uint32_t loop, const State& entry, std::vector<Exit>& exits) {
   Induction induction = Guess(loop, entry, counter);
   if (!problem_.empty()) return;
   const bool silent = std::exchange(silent_, true);
+  std::vector<Exit> left;
   // Every round takes something out, so it ends.
   while (problem_.empty()) {
-    std::vector<Exit> ignored;
+    left.clear();
     States back;
-    RunRegion(loop, {AtHead(entry, loop, counter, induction)}, ignored, back);
-    if (!problem_.empty() || Keep(loop, entry, counter, back, induction)) {
-      if (silent) std::move(ignored.begin(), ignored.end(), std::back_inserter(exits));
-      break;
-    }
+    const State head = AtHead(entry, loop, counter, induction);
+    RunRegion(loop, {head}, left, back);
+    if (problem_.empty() && !Keep(loop, entry, counter, back, induction)) continue;
+    FindTurnGuard(loop, entry, counter, head, back, left, induction);
+    break;
   }
   silent_ = silent;
-  if (silent_ || !problem_.empty()) return;
-  States back;
-  RunRegion(loop, {AtHead(entry, loop, counter, induction)}, exits, back);
+  if (!problem_.empty()) return;
+  if (!silent_) {
+    left.clear();
+    States back;
+    State head = AtHead(entry, loop, counter, induction);
+    head.exact &= induction.guard.has_value();
+    if (induction.guard) facts_.AddGuard(head, *induction.guard);
+    RunRegion(loop, {std::move(head)}, left, back);
+  }
+  // Whoever comes in goes out, by way of one state if that is all there is.
+  for (Exit& exit : left) {
+    exit.state.guards = entry.guards;
+    exit.state.exact = entry.exact && induction.one_exit && left.size() == 1;
+    exits.push_back(std::move(exit));
+  }
 }
 
 }  // namespace kernelsmith::sizes

@@ -54,6 +54,8 @@ class Run {
   struct Induction {
     std::map<uint32_t, Polynomial> steps;  // by register: what a turn adds
     std::vector<Polynomial> kept;          // facts >= 0 about the counter
+    std::optional<Polynomial> guard;       // a turn is taken where it is >= 0, and only there
+    bool one_exit = false;                 // all threads leave by the same way
   };
 
   // run.cc: the flow
@@ -68,6 +70,10 @@ class Run {
   bool Keep(uint32_t loop, const State& entry, Symbol counter, const States& back,
             Induction& induction) const;
 
+  void FindTurnGuard(uint32_t loop, const State& entry, Symbol counter, const State& head,
+                     const States& back, const std::vector<Exit>& exits,
+                     Induction& induction) const;
+
   // instructions.cc
   void Execute(uint32_t pc, States& states);
   // States that come of it beside `state` are added to `more`.
@@ -77,7 +83,8 @@ class Run {
   void Forget(const vgpu::Instruction& in, State& state) const;
   void AccessMemory(uint32_t pc, State& state);
   void Load(uint32_t pc, State& state);
-  void Compare(const vgpu::Instruction& in, State& state);
+  void Compare(uint32_t pc, State& state);
+  ConditionPointer OfData(uint32_t pc);
   void Select(const vgpu::Instruction& in, State& state, States& more);
   void Extreme(const vgpu::Instruction& in, State& state, States& more);
   Value Compute(const vgpu::Instruction& in, State& state);
@@ -104,6 +111,7 @@ class Run {
   bool silent_ = false;    // accesses are not told
   std::map<uint32_t, Symbol> counters_;                      // by loop
   std::map<std::pair<uint32_t, uint32_t>, Symbol> at_head_;  // by loop and register
+  std::map<uint32_t, Symbol> data_;                          // comparisons of data, by pc
   uint64_t steps_ = 0;
   std::string problem_;
   uint32_t problem_pc_ = 0;

@@ -7,12 +7,14 @@
 #include <set>
 
 #include "ptx/ptx.h"
+#include "sizes/coverage.h"
 #include "sizes/family.h"
 #include "sizes/flow.h"
 #include "sizes/run.h"
 #include "vgpu/ir.h"
 #include "vgpu/memory.h"
 #include "vgpu/module.h"
+#include "vgpu/op_facts.h"
 
 namespace kernelsmith::sizes {
 namespace {
@@ -50,6 +52,7 @@ class KernelProof {
       proof_.why_not = "it takes too long";
     }
     proof_.in_bounds = proof_.why_not.empty();
+    if (proof_.in_bounds) FindCovered();
     return std::move(proof_);
   }
 
@@ -80,6 +83,7 @@ class KernelProof {
         return fmt::format("the length of {} follows from nothing that the kernel gets",
                            target.name);
       }
+      if (target.output) NoteStore(state, access, symbol, offset);
       if (!facts_.Natural(state, offset)) {
         return fmt::format("{}[{} bytes] may be in front of it", target.name,
                            symbols_.Text(offset));
@@ -94,12 +98,41 @@ class KernelProof {
     return "an address that is of no pointer parameter";
   }
 
+  void NoteStore(const State& state, const Access& access, Symbol symbol,
+                 const Polynomial& offset) {
+    const vgpu::Op op = kernel_.code[access.pc].op;
+    if (!vgpu::WritesMemory(op) || op == vgpu::Op::kCpAsync) return;
+    Site site{.pc = access.pc, .offset = offset, .bytes = access.bytes, .exact = state.exact};
+    site.exact &= op == vgpu::Op::kStore;
+    for (const uint32_t guard : state.guards) site.guards.push_back(facts_.Of(guard));
+    std::vector<Site>& sites = sites_[symbol];
+    // The same place a second time: in another state.
+    for (Site& other : sites) {
+      if (other.pc == site.pc) other.exact = site.exact = false;
+    }
+    sites.push_back(std::move(site));
+  }
+
+  void FindCovered() {
+    for (auto& [symbol, sites] : sites_) {
+      const Target& target = family_.targets.at(symbol);
+      const std::string why =
+          WhyNotWrittenOnce(std::move(sites), *target.bytes, family_.ids, symbols_, facts_);
+      if (why.empty()) {
+        proof_.covered.push_back(target.name);
+      } else {
+        proof_.not_covered.push_back(target.name + ": " + why);
+      }
+    }
+  }
+
   const vgpu::Function& kernel_;
   SymbolTable symbols_;
   Prover prover_;
   Facts facts_;
   Family family_;
   SizesProof proof_;
+  std::map<Symbol, std::vector<Site>> sites_;  // stores to results, by the symbol of the pointer
 };
 
 SizesProof Prove(const vgpu::Function& kernel, std::span<const TracedLaunch> launches,

@@ -214,7 +214,11 @@ void Facts::Substitute(State& state, Symbol symbol, const Polynomial& value) {
     }
   }
   Add(state, value, 0);  // counters are natural
+  AddGuard(state, value);
   for (const uint32_t fact : facts) Add(state, Of(fact).Substitute(symbol, value), 0);
+  for (const uint32_t guard : std::exchange(state.guards, {})) {
+    AddGuard(state, Of(guard).Substitute(symbol, value));
+  }
   for (const uint32_t each : nonzero) {
     Insert(state.nonzero, NumberOf(Of(each).Substitute(symbol, value)));
   }
@@ -237,19 +241,38 @@ std::vector<State> Facts::Assume(const State& state, const Condition& condition)
   std::vector<State> states;
   switch (condition.kind) {
     case Kind::kUnknown:
+      states.push_back(state);
+      states.back().exact = false;
+      break;
     case Kind::kTrue:
       states.push_back(state);
       break;
     case Kind::kFalse:
       break;
-    case Kind::kNatural:
+    case Kind::kNatural: {
+      State now = state;
+      AddGuard(now, condition.polynomial);
+      if (Add(now, condition.polynomial, 0)) states.push_back(std::move(now));
+      break;
+    }
     case Kind::kZero:
     case Kind::kNonzero: {
+      // With a sign it is an inequality, whose opposite is one as well.
+      const bool zero = condition.kind == Kind::kZero;
+      const Polynomial one(1);
+      const Polynomial& p = condition.polynomial;
       State now = state;
-      const bool possible = condition.kind == Kind::kNatural ? Add(now, condition.polynomial, 0)
-                            : condition.kind == Kind::kZero  ? AddZero(now, condition.polynomial)
-                                                            : AddNonzero(now, condition.polynomial);
-      if (possible) states.push_back(std::move(now));
+      if (Natural(state, p)) {
+        AddGuard(now, zero ? -p : p - one);
+      } else if (Natural(state, -p)) {
+        AddGuard(now, zero ? p : -p - one);
+      } else if (zero) {
+        AddGuard(now, p);
+        AddGuard(now, -p);
+      } else {
+        now.exact = false;
+      }
+      if (zero ? AddZero(now, p) : AddNonzero(now, p)) states.push_back(std::move(now));
       break;
     }
     case Kind::kAnd:
@@ -258,11 +281,45 @@ std::vector<State> Facts::Assume(const State& state, const Condition& condition)
       }
       break;
     case Kind::kOr:
+      // Apart from one another, so that both together are neither more nor less.
       states = Assume(state, *condition.a);
-      for (State& each : Assume(state, *condition.b)) states.push_back(std::move(each));
+      for (const State& each : Assume(state, *Not(condition.a))) {
+        for (State& both : Assume(each, *condition.b)) states.push_back(std::move(both));
+      }
       break;
   }
   return states;
+}
+
+void Facts::AddGuard(State& state, const Polynomial& guard) {
+  const Polynomial tight = Tightened(guard);
+  if (tight.valid() && !tight.IsConstant()) Insert(state.guards, NumberOf(tight));
+}
+
+bool Facts::MergeGuards(std::vector<std::vector<uint32_t>> guards, std::vector<uint32_t>& common) {
+  // Two that differ in one guard, which is the opposite, are one without it.
+  for (bool changed = true; changed && guards.size() > 1;) {
+    changed = false;
+    for (size_t i = 0; i < guards.size() && !changed; ++i) {
+      for (size_t k = i + 1; k < guards.size() && !changed; ++k) {
+        std::vector<uint32_t> here;
+        std::vector<uint32_t> there;
+        std::set_difference(guards[i].begin(), guards[i].end(), guards[k].begin(), guards[k].end(),
+                            std::back_inserter(here));
+        std::set_difference(guards[k].begin(), guards[k].end(), guards[i].begin(), guards[i].end(),
+                            std::back_inserter(there));
+        if (here.size() != 1 || there.size() != 1 ||
+            !(Of(here[0]) + Of(there[0]) == Polynomial(-1))) {
+          continue;
+        }
+        std::erase(guards[i], here[0]);
+        guards.erase(guards.begin() + static_cast<std::ptrdiff_t>(k));
+        changed = true;
+      }
+    }
+  }
+  common = guards[0];
+  return guards.size() == 1;
 }
 
 Division Facts::Divide(State& state, const Polynomial& e, const Polynomial& divisor, bool natural) {

@@ -68,6 +68,8 @@ struct State {
   std::map<uint32_t, Value> registers;  // by offset; those that are not there are data
   std::vector<uint32_t> facts;          // each >= 0; ascending numbers of Facts::Of
   std::vector<uint32_t> nonzero;        // the same, not 0
+  std::vector<uint32_t> guards;  // facts that branches have made true, as `facts`
+  bool exact = true;  // threads come here where the guards hold, and only there
   std::vector<uint32_t> divisions;      // that hold here; ascending numbers
 };
 
@@ -93,6 +95,12 @@ class Facts {
   // Quotient and rest of e by a positive divisor, added to what the state knows. `natural`: e is
   // not negative there. Otherwise the divisor must be a number.
   Division Divide(State& state, const Polynomial& e, const Polynomial& divisor, bool natural);
+
+  // What a branch asks: threads are here only where guard >= 0.
+  void AddGuard(State& state, const Polynomial& guard);
+  // Of states that part ways which are all that there is: the guards that they have in common.
+  // False: they are not all, and the state is no longer exact.
+  bool MergeGuards(std::vector<std::vector<uint32_t>> guards, std::vector<uint32_t>& common);
 
   uint32_t ReasonOf(std::string text);
   const std::string& ReasonText(uint32_t reason) const { return reasons_[reason]; }
