@@ -1,8 +1,10 @@
 // Which of the bundled kernels are proved to stay in bounds, and to write every element of their
 // results once, at all sizes (src/sizes).
-//   sizes_bench [--verbose] [--cases FOLDER] [FILE.cu ...]
+//   sizes_bench [--verbose] [--mutants] [--cases FOLDER] [FILE.cu ...]
 // Without files: all of kernels/. A file's folder is the name of its task; `FILE.cu=TASK` names
-// another. With --cases the PTX and the plans are kept there, and taken from there the next time.
+// another. --mutants changes PTX and launches of what was proved and says what is proved of those;
+// what is, runs at all traced sizes, and a proof that a run contradicts is a false one: exit
+// code 1. With --cases the PTX and the plans are kept there, and taken from there the next time.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,6 +19,7 @@
 #include "plan/plan_text.h"
 #include "plan/trace.h"
 #include "sizes/sizes.h"
+#include "sizes_mutants.h"
 #include "support/demangle.h"
 #include "support/testing/real_settings.h"
 #include "tasks/task.h"
@@ -33,11 +36,6 @@ constexpr uint64_t kSeed = 20;
 
 double ProcessorSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-struct Case {
-  std::string ptx;
-  std::vector<Plan> plans;
-};
-
 class Bench {
  public:
   explicit Bench(fs::path cases)
@@ -51,10 +49,10 @@ class Bench {
                 .cache = KS_BENCH_CACHE},
                files_) {}
 
-  Result<Case> Make(const fs::path& path, const std::string& task_name) {
+  Result<SizesCase> Make(const fs::path& path, const std::string& task_name) {
     const fs::path folder = cases_ / task_name / path.stem();
     if (!cases_.empty() && files_.Exists(folder / "kernel.ptx")) return Load(folder);
-    Case made;
+    SizesCase made;
     KS_TRY(const std::string text, files_.Read(path));
     const bool backward = text.rfind("// Backward", 0) == 0;
     KS_TRY(const Task task, tasks_.Load(task_name));
@@ -90,8 +88,8 @@ class Bench {
   }
 
  private:
-  Result<Case> Load(const fs::path& folder) {
-    Case made;
+  Result<SizesCase> Load(const fs::path& folder) {
+    SizesCase made;
     KS_TRY(made.ptx, files_.Read(folder / "kernel.ptx"));
     for (size_t i = 0; files_.Exists(folder / fmt::format("{}.plan", i)); ++i) {
       const fs::path file = folder / fmt::format("{}.plan", i);
@@ -102,7 +100,7 @@ class Bench {
     return made;
   }
 
-  Status Save(const fs::path& folder, const Case& made) {
+  Status Save(const fs::path& folder, const SizesCase& made) {
     fs::create_directories(folder);
     KS_RETURN_IF_ERROR(files_.Write(folder / "kernel.ptx", made.ptx));
     for (size_t i = 0; i < made.plans.size(); ++i) {
@@ -120,13 +118,64 @@ class Bench {
   TaskStore tasks_;
 };
 
+sizes::SizesQuestion QuestionOf(const SizesCase& made, const std::string& name) {
+  sizes::SizesQuestion question{.ptx = made.ptx, .name = name};
+  for (const Plan& plan : made.plans) question.plans.push_back(&plan);
+  return question;
+}
+
+struct MutantCount {
+  size_t mutants = 0;  // of launches that were proved
+  size_t not_proved = 0;
+  size_t not_covered = 0;  // in bounds, but no longer written once
+  size_t proved = 0;
+  size_t false_proofs = 0;
+};
+
+// What becomes of the proofs when something changes.
+MutantCount TryMutants(const SizesCase& right, const std::vector<sizes::SizesProof>& proofs,
+                       bool verbose) {
+  MutantCount count;
+  ForEachMutant(right, [&](const SizesMutant& mutant) {
+    const auto changed = sizes::ProveAllSizes(QuestionOf(mutant.changed, "mutant"));
+    if (!changed.ok()) return;  // no PTX any more
+    for (const sizes::SizesProof& before : proofs) {
+      const auto now = std::find_if(changed->begin(), changed->end(), [&](const auto& each) {
+        return each.kernel == before.kernel && each.number == before.number;
+      });
+      if (!before.in_bounds || now == changed->end()) continue;
+      ++count.mutants;
+      if (!now->in_bounds) {
+        ++count.not_proved;
+        continue;
+      }
+      const bool once = !now->covered.empty() && now->not_covered.empty();
+      const Result<std::string> wrong =
+          WhatGoesWrong(mutant.changed, now->kernel, now->number, once);
+      if (wrong.ok() && !wrong->empty()) {
+        ++count.false_proofs;
+        fmt::print("    FALSE PROOF of {}: {}: {}\n", KernelName(now->kernel), mutant.what, *wrong);
+      } else if (!before.covered.empty() && !once) {
+        ++count.not_covered;
+      } else {
+        ++count.proved;
+        if (verbose) fmt::print("    proved, and true: {}\n", mutant.what);
+      }
+    }
+  });
+  return count;
+}
+
 int Main(int argc, char** argv) {
+  bool mutants = false;
   bool verbose = false;
   fs::path cases;
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--verbose") == 0) {
       verbose = true;
+    } else if (std::strcmp(argv[i], "--mutants") == 0) {
+      mutants = true;
     } else if (std::strcmp(argv[i], "--cases") == 0 && i + 1 < argc) {
       cases = argv[++i];
     } else {
@@ -147,6 +196,7 @@ int Main(int argc, char** argv) {
   size_t files_in_bounds = 0;
   size_t files_covered = 0;
   double most = 0;
+  MutantCount total;
   for (const std::string& argument : paths) {
     const size_t equals = argument.find('=');
     const fs::path path = argument.substr(0, equals);
@@ -154,13 +204,12 @@ int Main(int argc, char** argv) {
                                                          : argument.substr(equals + 1);
     const std::string name = task + "/" + path.stem().string();
     ++files;
-    const Result<Case> made = bench.Make(path, task);
+    const Result<SizesCase> made = bench.Make(path, task);
     if (!made.ok()) {
       fmt::print("{:<40} error: {}\n", name, made.error().message());
       continue;
     }
-    sizes::SizesQuestion question{.ptx = made->ptx, .name = name};
-    for (const Plan& plan : made->plans) question.plans.push_back(&plan);
+    const sizes::SizesQuestion question = QuestionOf(*made, name);
     const double start = ProcessorSeconds();
     const auto proofs = sizes::ProveAllSizes(question);
     const double seconds = ProcessorSeconds() - start;
@@ -171,11 +220,14 @@ int Main(int argc, char** argv) {
     }
     bool all = !proofs->empty();
     bool covered = all;
+    bool any_covered = false;
     for (const sizes::SizesProof& proof : *proofs) {
       ++launches;
       in_bounds += proof.in_bounds ? 1 : 0;
       all &= proof.in_bounds;
+      const bool once = proof.in_bounds && !proof.covered.empty() && proof.not_covered.empty();
       covered &= proof.in_bounds && proof.not_covered.empty();
+      any_covered |= once;
       fmt::print("{:<40} {:<14} {:<28} {}\n", name,
                  !proof.in_bounds            ? "not proved"
                  : proof.not_covered.empty() ? "in bounds, all"
@@ -189,8 +241,20 @@ int Main(int argc, char** argv) {
       for (const std::string& each : proof.not_covered) fmt::print("    not shown: {}\n", each);
     }
     files_in_bounds += all ? 1 : 0;
-    files_covered += covered ? 1 : 0;
+    files_covered += covered && any_covered ? 1 : 0;
     if (verbose) fmt::print("    {:.2f} s\n", seconds);
+    if (mutants) {
+      const MutantCount count = TryMutants(*made, *proofs, verbose);
+      total.mutants += count.mutants;
+      total.not_proved += count.not_proved;
+      total.not_covered += count.not_covered;
+      total.proved += count.proved;
+      total.false_proofs += count.false_proofs;
+      fmt::print(
+          "    {} mutants: {} not proved, {} in bounds but not written once, {} proved and "
+          "true at the traced sizes, {} false\n",
+          count.mutants, count.not_proved, count.not_covered, count.proved, count.false_proofs);
+    }
     std::fflush(stdout);
   }
   fmt::print(

@@ -64,11 +64,13 @@ class SiteDigits {
   // Functions of the digits would have to be taken apart.
   bool HasMadeSymbols() const {
     const auto made = [&](const Polynomial& polynomial) {
-      return std::any_of(polynomial.terms().begin(), polynomial.terms().end(), [&](const auto& term) {
-        return std::any_of(term.first.factors.begin(), term.first.factors.end(), [&](Symbol symbol) {
-          return !digits_.contains(symbol) && symbols_.ChangesWith(symbol, digits_);
-        });
-      });
+      return std::any_of(
+          polynomial.terms().begin(), polynomial.terms().end(), [&](const auto& term) {
+            return std::any_of(
+                term.first.factors.begin(), term.first.factors.end(), [&](Symbol symbol) {
+                  return !digits_.contains(symbol) && symbols_.ChangesWith(symbol, digits_);
+                });
+          });
     };
     return made(rest_) || std::any_of(guards_.begin(), guards_.end(), made);
   }
@@ -118,8 +120,8 @@ class SiteDigits {
   bool HasDigits(const Polynomial& polynomial) const {
     return std::any_of(polynomial.terms().begin(), polynomial.terms().end(), [&](const auto& term) {
       return std::any_of(term.first.factors.begin(), term.first.factors.end(), [&](Symbol symbol) {
-        return symbol != 0 && (digits_.contains(symbol) || ids_.contains(symbol) ||
-                               symbols_.IsCounter(symbol));
+        return symbol != 0 &&
+               (digits_.contains(symbol) || ids_.contains(symbol) || symbols_.IsCounter(symbol));
       });
     });
   }
@@ -136,9 +138,9 @@ class SiteDigits {
   const Ids& ids_;
   std::set<Symbol> digits_;  // that are still to be placed
   std::vector<Polynomial> guards_;
-  State known_;                            // guards that were used
-  Polynomial rest_;                        // of the offset
-  Polynomial unit_;                        // bytes from one value of the number to the next
+  State known_;      // guards that were used
+  Polynomial rest_;  // of the offset
+  Polynomial unit_;  // bytes from one value of the number to the next
   std::optional<Polynomial> span_ = Polynomial(1);  // how many values it has; nothing: no limit
   Polynomial value_;
 };
@@ -158,14 +160,14 @@ std::string WhyNotWrittenOnce(std::vector<Site> sites, const Polynomial& bytes, 
   // One behind the other they make the whole.
   Polynomial end(0);
   while (!intervals.empty()) {
-    const auto next = std::find_if(intervals.begin(), intervals.end(), [&](const Interval& each) {
-      return each.first == end;
-    });
+    const auto next = std::find_if(intervals.begin(), intervals.end(),
+                                   [&](const Interval& each) { return each.first == end; });
     if (next == intervals.end()) return "parts that are written overlap or leave gaps";
     end = end + next->count;
     intervals.erase(next);
   }
-  return end == bytes ? "" : symbols.Text(end) + " of " + symbols.Text(bytes) + " bytes are written";
+  return end == bytes ? ""
+                      : symbols.Text(end) + " of " + symbols.Text(bytes) + " bytes are written";
 }
 
 }  // namespace kernelsmith::sizes

@@ -1,6 +1,6 @@
 // Whether stores write every byte of a buffer exactly once: the places that a store writes are
-// numbers with mixed radix whose digits are the thread's ids and the loops' counters, and a guard is
-// the limit of some of the digits together.
+// numbers with mixed radix whose digits are the thread's ids and the loops' counters, and a guard
+// is the limit of some of the digits together.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace kernelsmith::sizes {
 // A store, as often as it happens.
 struct Site {
   uint32_t pc = 0;
-  Polynomial offset;                // in bytes
+  Polynomial offset;  // in bytes
   uint32_t bytes = 0;
-  std::vector<Polynomial> guards;   // it happens where all of them are >= 0 ...
-  bool exact = false;               // ... and nowhere else
+  std::vector<Polynomial> guards;  // it happens where all of them are >= 0 ...
+  bool exact = false;              // ... and nowhere else
 };
 
 // The ids of a thread, each from 0 to below its size.

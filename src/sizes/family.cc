@@ -286,6 +286,10 @@ class Fitting {
         const Polynomial all = Polynomial(divisor) * size;
         facts_.AddEverywhere(all - product.value);
         facts_.AddEverywhere(product.value + Polynomial(divisor - 1) - all);
+        // The same of the largest number, rounded as the grid is.
+        if (product.factors == 1) {
+          facts_.AddEverywhere(Polynomial(CeilDivide(most_, divisor)) - size);
+        }
         return size;
       }
     }

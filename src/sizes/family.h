@@ -31,7 +31,7 @@ struct Target {
 
 struct Family {
   LaunchValues values;
-  std::map<Symbol, Polynomial> ids;       // of threads and blocks: each is below its size
+  std::map<Symbol, Polynomial> ids;      // of threads and blocks: each is below its size
   std::map<Symbol, Target> targets;      // by the symbol of the address
   std::vector<std::string> assumptions;  // for people
   std::string domain;                    // "rows, columns >= 1"

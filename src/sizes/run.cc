@@ -51,9 +51,8 @@ Run::States Run::Merge(States states, uint32_t block) const {
       return !std::binary_search(live.begin(), live.end(), each.first);
     });
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const States& other) {
-      return std::all_of(live.begin(), live.end(), [&](uint32_t place) {
-        return At(state, place) == At(other[0], place);
-      });
+      return std::all_of(live.begin(), live.end(),
+                         [&](uint32_t place) { return At(state, place) == At(other[0], place); });
     });
     if (same == groups.end()) {
       groups.emplace_back().push_back(std::move(state));
@@ -313,9 +312,10 @@ void Run::FindTurnGuard(uint32_t loop, const State& entry, Symbol counter, const
                         const States& back, const std::vector<Exit>& exits,
                         Induction& induction) const {
   induction.guard.reset();
-  induction.one_exit = !exits.empty() && std::all_of(exits.begin(), exits.end(), [&](const Exit& e) {
-    return e.from == exits[0].from && e.to == exits[0].to;
-  });
+  induction.one_exit =
+      !exits.empty() && std::all_of(exits.begin(), exits.end(), [&](const Exit& e) {
+        return e.from == exits[0].from && e.to == exits[0].to;
+      });
   for (uint32_t block = 0; block < flow_.blocks.size(); ++block) {
     if (!flow_.loops[loop].blocks[block]) continue;
     const vgpu::Instruction& last = function_.code[flow_.blocks[block].last - 1];

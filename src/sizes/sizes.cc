@@ -208,6 +208,7 @@ Result<std::vector<SizesProof>> ProveAllSizes(const SizesQuestion& question) {
                     names == question.parameter_names.end() ? kNoNames : names->second);
     }
     proof.kernel = key.first;
+    proof.number = key.second;
     proof.launches = group.size();
     proofs.push_back(std::move(proof));
   }

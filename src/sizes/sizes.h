@@ -16,6 +16,7 @@ namespace kernelsmith::sizes {
 
 struct SizesProof {
   std::string kernel;   // its name in the PTX
+  size_t number = 0;    // which of its launches in the plan
   size_t launches = 0;  // that were traced, with different sizes
   bool in_bounds = false;
   std::string why_not;                   // of the first access that was not proved

@@ -68,8 +68,8 @@ struct State {
   std::map<uint32_t, Value> registers;  // by offset; those that are not there are data
   std::vector<uint32_t> facts;          // each >= 0; ascending numbers of Facts::Of
   std::vector<uint32_t> nonzero;        // the same, not 0
-  std::vector<uint32_t> guards;  // facts that branches have made true, as `facts`
-  bool exact = true;  // threads come here where the guards hold, and only there
+  std::vector<uint32_t> guards;         // facts that branches have made true, as `facts`
+  bool exact = true;                    // threads come here where the guards hold, and only there
   std::vector<uint32_t> divisions;      // that hold here; ascending numbers
 };
 
