@@ -151,7 +151,7 @@ MutantCount TryMutants(const SizesCase& right, const std::vector<sizes::SizesPro
       }
       const bool once = !now->covered.empty() && now->not_covered.empty();
       const Result<std::string> wrong =
-          WhatGoesWrong(mutant.changed, now->kernel, now->number, once);
+          WhatGoesWrong(mutant.changed, now->kernel, now->number, once, now->shared_in_bounds);
       if (wrong.ok() && !wrong->empty()) {
         ++count.false_proofs;
         fmt::print("    FALSE PROOF of {}: {}: {}\n", KernelName(now->kernel), mutant.what, *wrong);

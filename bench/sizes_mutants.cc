@@ -129,7 +129,7 @@ void ChangeNumbers(const SizesCase& right, const std::function<void(const SizesM
 class LaunchAlone {
  public:
   static Result<std::string> Run(const SizesCase& tried, const Plan& plan, const LaunchStep& launch,
-                                 bool written_once) {
+                                 bool written_once, bool shared) {
     KS_TRY(const std::unique_ptr<vgpu::VirtualGpu> gpu, vgpu::VirtualGpu::Create({}));
     KS_TRY(ptx::Module parsed, ptx::Parse(tried.ptx, "mutant.ptx"));
     KS_TRY(const std::unique_ptr<vgpu::LoadedModule> module,
@@ -163,6 +163,10 @@ class LaunchAlone {
                                 .cooperative = launch.cooperative,
                                 .alone = true};
     KS_TRY(const vgpu::LaunchResult result, gpu->Launch(request));
+    // Of shared memory something else is claimed.
+    if (result.fault && !shared && result.fault->message.find(".shared") != std::string::npos) {
+      return std::string();
+    }
     if (result.fault) return result.fault->message;
     if (!written_once || slice.outputs.empty()) return std::string();
     request.slice = &slice;
@@ -218,13 +222,13 @@ void ForEachMutant(const SizesCase& right,
 }
 
 Result<std::string> WhatGoesWrong(const SizesCase& tried, const std::string& kernel, size_t launch,
-                                  bool written_once) {
+                                  bool written_once, bool shared) {
   for (const Plan& plan : tried.plans) {
     size_t number = 0;
     for (const PlanStep& step : plan.steps) {
       const auto* each = std::get_if<LaunchStep>(&step.action);
       if (each == nullptr || each->kernel != kernel || number++ != launch) continue;
-      KS_TRY(std::string wrong, LaunchAlone::Run(tried, plan, *each, written_once));
+      KS_TRY(std::string wrong, LaunchAlone::Run(tried, plan, *each, written_once, shared));
       if (!wrong.empty()) return wrong;
     }
   }

@@ -25,10 +25,10 @@ struct SizesMutant {
 void ForEachMutant(const SizesCase& right,
                    const std::function<void(const SizesMutant& mutant)>& visit);
 
-// What the launches did wrong at the sizes of the plans when they ran: an access out of bounds, or
-// an element of one of the results `written` (by kernel) that was not written exactly once. Empty:
-// nothing.
+// What the launches did wrong at the sizes of the plans when they ran: an access out of bounds (of
+// shared memory only if asked for), or with `written_once` an element of a result that was not
+// written exactly once. Empty: nothing.
 Result<std::string> WhatGoesWrong(const SizesCase& tried, const std::string& kernel, size_t launch,
-                                  bool written_once);
+                                  bool written_once, bool shared);
 
 }  // namespace kernelsmith

@@ -345,6 +345,7 @@ class Fitting {
         const PlanBuffer& buffer = plan.buffers[pointers[i].buffer];
         seen.push_back(static_cast<Integer>(buffer.bytes) -
                        static_cast<Integer>(pointers[i].offset));
+        target.aligned &= pointers[i].offset % 16 == 0;
         target.output &=
             std::any_of(plan.outputs.begin(), plan.outputs.end(), [&](const PlanTensor& output) {
               return output.at == pointers[i] && ExtentBytes(output) == buffer.bytes;

@@ -26,6 +26,7 @@ struct TracedLaunch {
 struct Target {
   std::string name;
   std::optional<Polynomial> bytes;  // from there to the end of the buffer; nothing: no rule
+  bool aligned = true;              // it begins at a multiple of 16
   bool output = false;              // the whole of a result of the call
 };
 

@@ -195,6 +195,10 @@ void Run::ExecuteIn(uint32_t pc, State& state, States& more) {
     default:
       break;
   }
+  if (vgpu::AccessesMemory(in.op) && !silent_) {
+    // Shared memory by ways that are not followed.
+    (*visit_)(state, {.pc = pc, .shared = true});
+  }
   const bool shared_alone = in.op == Op::kLdmatrix || in.op == Op::kStmatrix ||
                             in.space == MemorySpace::kShared || in.space == MemorySpace::kLocal;
   if (vgpu::AccessesMemory(in.op) && !shared_alone) {
@@ -221,22 +225,17 @@ void Run::Load(uint32_t pc, State& state) {
 void Run::AccessMemory(uint32_t pc, State& state) {
   const Instruction& in = function_.code[pc];
   const bool copy = in.op == Op::kCpAsync;
-  if (copy || in.space == MemorySpace::kGlobal || in.space == MemorySpace::kGeneric) {
-    Access access{.pc = pc};
+  const bool elsewhere = in.space == MemorySpace::kLocal || in.address == AddressBase::kFrame;
+  if (!silent_ && (copy || !elsewhere)) {
+    Access access{.pc = pc, .shared = !copy && in.space == MemorySpace::kShared};
     access.bytes = copy ? in.bytes : uint32_t{in.bytes} * std::max<uint32_t>(in.width, 1);
-    access.address = copy ? Read(state, in.b) : Value{};
-    if (!copy && in.address == AddressBase::kRegister64) {
-      access.address = Read(state, in.a);
-      if (access.address.kind == Value::Kind::kNumber) {
-        access.address = Value::Number(access.address.number + Polynomial(in.offset));
-      }
-    } else if (!copy && in.address == AddressBase::kAbsolute) {
-      access.address = Value::Number(Polynomial(in.offset));
-    } else if (!copy && in.address == AddressBase::kFrame) {
-      Forget(in, state);
-      return;
+    access.address = Read(state, copy ? in.b : in.a);
+    const bool absolute = !copy && in.address == AddressBase::kAbsolute;
+    if (absolute) access.address = Value::Number(Polynomial(0));
+    if (!copy && access.address.kind == Value::Kind::kNumber) {
+      access.address = Value::Number(access.address.number + Polynomial(in.offset));
     }
-    if (!silent_) (*visit_)(state, access);
+    (*visit_)(state, access);
   }
   Forget(in, state);
 }

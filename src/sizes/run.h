@@ -15,9 +15,10 @@
 
 namespace kernelsmith::sizes {
 
-// An access to global memory.
+// An access to global or shared memory.
 struct Access {
   uint32_t pc = 0;
+  bool shared = false;
   Value address;  // of the first byte
   uint32_t bytes = 0;
 };

@@ -28,11 +28,12 @@ constexpr uint64_t kMostWork = 60'000'000;
 
 class KernelProof {
  public:
-  KernelProof(const vgpu::Function& kernel, std::span<const TracedLaunch> launches,
+  KernelProof(const vgpu::Kernel& kernel, std::span<const TracedLaunch> launches,
               const std::vector<std::string>& names, int64_t most)
-      : kernel_(kernel), prover_(symbols_), facts_(symbols_, prover_) {
+      : kernel_(*kernel.entry), prover_(symbols_), facts_(symbols_, prover_) {
     prover_.set_limit(kMostWork);
-    family_ = FitFamily(kernel, launches, names, most, symbols_, facts_);
+    family_ = FitFamily(kernel_, launches, names, most, symbols_, facts_);
+    shared_bytes_ = SharedBytes(kernel, launches);
     proof_.most = most;
     proof_.domain = family_.domain;
     proof_.assumptions = family_.assumptions;
@@ -52,6 +53,7 @@ class KernelProof {
       proof_.why_not = "it takes too long";
     }
     proof_.in_bounds = proof_.why_not.empty();
+    proof_.shared_in_bounds = proof_.in_bounds && shared_in_bounds_;
     if (proof_.in_bounds) FindCovered();
     return std::move(proof_);
   }
@@ -66,8 +68,36 @@ class KernelProof {
 
   void Visit(const State& state, const Access& access) {
     if (!proof_.why_not.empty()) return;
+    if (access.shared) {
+      shared_in_bounds_ = shared_in_bounds_ && InShared(state, access);
+      return;
+    }
     const std::string why = WhyNot(state, access);
     if (!why.empty()) proof_.why_not = fmt::format("{}: {}", Place(access.pc), why);
+  }
+
+  // Of all arrays together; nothing: it differs from launch to launch.
+  static std::optional<Integer> SharedBytes(const vgpu::Kernel& kernel,
+                                            std::span<const TracedLaunch> launches) {
+    const uint32_t dynamic = launches[0].step->dynamic_shared;
+    for (const TracedLaunch& each : launches) {
+      if (each.step->dynamic_shared != dynamic) return std::nullopt;
+    }
+    return dynamic == 0 ? kernel.static_shared_bytes : kernel.dynamic_shared_offset + dynamic;
+  }
+
+  bool InShared(const State& state, const Access& access) {
+    if (!shared_bytes_ || access.bytes == 0 || access.address.kind != Value::Kind::kNumber) {
+      return false;
+    }
+    const Polynomial& address = access.address.number;
+    return IsAligned(state, address, access.bytes) && facts_.Natural(state, address) &&
+           facts_.Natural(state, Polynomial(*shared_bytes_ - access.bytes) - address);
+  }
+
+  // Whether the offset is a multiple of the access, perhaps because the rest of a division is 0.
+  bool IsAligned(const State& state, const Polynomial& offset, Integer bytes) {
+    return offset.DividedBy(bytes) || facts_.WithoutRests(state, offset).DividedBy(bytes);
   }
 
   std::string WhyNot(const State& state, const Access& access) {
@@ -82,6 +112,9 @@ class KernelProof {
       if (!target.bytes) {
         return fmt::format("the length of {} follows from nothing that the kernel gets",
                            target.name);
+      }
+      if (!target.aligned || !IsAligned(state, offset, access.bytes)) {
+        return fmt::format("{}[{} bytes] may be misaligned", target.name, symbols_.Text(offset));
       }
       if (target.output) NoteStore(state, access, symbol, offset);
       if (!facts_.Natural(state, offset)) {
@@ -132,10 +165,12 @@ class KernelProof {
   Facts facts_;
   Family family_;
   SizesProof proof_;
+  std::optional<Integer> shared_bytes_;
+  bool shared_in_bounds_ = true;
   std::map<Symbol, std::vector<Site>> sites_;  // stores to results, by the symbol of the pointer
 };
 
-SizesProof Prove(const vgpu::Function& kernel, std::span<const TracedLaunch> launches,
+SizesProof Prove(const vgpu::Kernel& kernel, std::span<const TracedLaunch> launches,
                  const std::vector<std::string>& names) {
   // The smallest count first: what fails there fails everywhere.
   constexpr size_t kLast = std::size(kCounts) - 1;
@@ -204,7 +239,7 @@ Result<std::vector<SizesProof>> ProveAllSizes(const SizesQuestion& question) {
     } else {
       static const std::vector<std::string> kNoNames;
       const auto names = question.parameter_names.find(key.first);
-      proof = Prove(*(*kernel)->entry, group,
+      proof = Prove(**kernel, group,
                     names == question.parameter_names.end() ? kNoNames : names->second);
     }
     proof.kernel = key.first;

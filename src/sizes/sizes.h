@@ -15,10 +15,11 @@
 namespace kernelsmith::sizes {
 
 struct SizesProof {
-  std::string kernel;   // its name in the PTX
-  size_t number = 0;    // which of its launches in the plan
-  size_t launches = 0;  // that were traced, with different sizes
-  bool in_bounds = false;
+  std::string kernel;                    // its name in the PTX
+  size_t number = 0;                     // which of its launches in the plan
+  size_t launches = 0;                   // that were traced, with different sizes
+  bool in_bounds = false;                // every access to global memory, which is aligned as well
+  bool shared_in_bounds = false;         // every access to shared memory, if in_bounds
   std::string why_not;                   // of the first access that was not proved
   int64_t most = 0;                      // elements of a buffer to which it holds
   std::string domain;                    // "rows, columns >= 1"

@@ -141,6 +141,27 @@ Integer Facts::BoundOf(const State& state, Symbol rest, bool largest, Integer di
   return bound;
 }
 
+Polynomial Facts::WithoutRests(const State& state, const Polynomial& polynomial) const {
+  Polynomial result = polynomial;
+  for (const uint32_t index : state.divisions) {
+    const Division& division = divisions_[index];
+    if (!division.divisor.IsConstant() ||
+        BoundOf(state, division.rest, true, division.divisor.Constant()) != 0) {
+      continue;
+    }
+    // e = divisor * quotient, solved for a symbol of e.
+    const Polynomial equation = division.e - division.divisor * Polynomial::Of(division.quotient);
+    for (const auto& [monomial, coefficient] : division.e.terms()) {
+      if (monomial.Degree() != 1 || (coefficient != 1 && coefficient != -1)) continue;
+      const Symbol pivot = monomial.factors[0];
+      if (!division.e.LinearCoefficient(pivot)) continue;
+      result = result.Substitute(pivot, Polynomial::Of(pivot) - equation * Polynomial(coefficient));
+      break;
+    }
+  }
+  return result;
+}
+
 // fact = c * p + ... and e = p + ... = g * q + r: without p, all coefficients but r's may be
 // divisible by g, and then the integer part of the fact is another fact.
 void Facts::AddCuts(State& state, const Polynomial& fact, int depth) {

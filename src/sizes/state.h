@@ -92,6 +92,9 @@ class Facts {
 
   bool Natural(const State& state, const Polynomial& goal);
 
+  // The same number where divisions by numbers leave no rest: symbols that are multiples show it.
+  Polynomial WithoutRests(const State& state, const Polynomial& polynomial) const;
+
   // Quotient and rest of e by a positive divisor, added to what the state knows. `natural`: e is
   // not negative there. Otherwise the divisor must be a number.
   Division Divide(State& state, const Polynomial& e, const Polynomial& divisor, bool natural);

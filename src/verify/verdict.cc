@@ -71,6 +71,7 @@ json ToJson(const Proof& proof) {
     sizes.push_back({{"kernel", KernelName(each.kernel)},
                      {"launches", each.launches},
                      {"in_bounds", each.in_bounds},
+                     {"shared_in_bounds", each.shared_in_bounds},
                      {"why_not", each.why_not},
                      {"elements", each.in_bounds ? json(each.most) : json()},
                      {"domain", each.domain},

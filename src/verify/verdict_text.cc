@@ -68,7 +68,7 @@ std::string SizesText(const sizes::SizesProof& proof) {
     return fmt::format("  all sizes: {}: not proved: {}\n", kernel,
                        EscapeForTerminal(proof.why_not));
   }
-  std::string what = "in bounds";
+  std::string what = proof.shared_in_bounds ? "in bounds" : "in bounds in global memory";
   if (!proof.covered.empty()) {
     what += fmt::format(", every element of {} written once", fmt::join(proof.covered, ", "));
   }
