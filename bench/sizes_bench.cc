@@ -1,10 +1,11 @@
 // Which of the bundled kernels are proved to stay in bounds, and to write every element of their
 // results once, at all sizes (src/sizes).
-//   sizes_bench [--verbose] [--mutants] [--cases FOLDER] [FILE.cu ...]
+//   sizes_bench [--verbose] [--run] [--mutants] [--cases FOLDER] [FILE.cu ...]
 // Without files: all of kernels/. A file's folder is the name of its task; `FILE.cu=TASK` names
-// another. --mutants changes PTX and launches of what was proved and says what is proved of those;
-// what is, runs at all traced sizes, and a proof that a run contradicts is a false one: exit
-// code 1. With --cases the PTX and the plans are kept there, and taken from there the next time.
+// another. --run runs what is proved at all traced sizes; --mutants changes PTX and launches of
+// what is proved, one thing at a time, and does the same with the changed ones that are proved. A
+// proof that a run contradicts is a false one: exit code 1. With --cases the PTX and the plans are
+// kept there, and taken from there the next time.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -168,12 +169,15 @@ MutantCount TryMutants(const SizesCase& right, const std::vector<sizes::SizesPro
 
 int Main(int argc, char** argv) {
   bool mutants = false;
+  bool run = false;
   bool verbose = false;
   fs::path cases;
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--verbose") == 0) {
       verbose = true;
+    } else if (std::strcmp(argv[i], "--run") == 0) {
+      run = true;
     } else if (std::strcmp(argv[i], "--mutants") == 0) {
       mutants = true;
     } else if (std::strcmp(argv[i], "--cases") == 0 && i + 1 < argc) {
@@ -243,7 +247,20 @@ int Main(int argc, char** argv) {
     files_in_bounds += all ? 1 : 0;
     files_covered += covered && any_covered ? 1 : 0;
     if (verbose) fmt::print("    {:.2f} s\n", seconds);
-    if (mutants) {
+    if (run) {
+      for (const sizes::SizesProof& proof : *proofs) {
+        if (!proof.in_bounds) continue;
+        const bool once = !proof.covered.empty() && proof.not_covered.empty();
+        const Result<std::string> wrong =
+            WhatGoesWrong(*made, proof.kernel, proof.number, once, proof.shared_in_bounds);
+        if (!wrong.ok() || wrong->empty()) continue;
+        ++total.false_proofs;
+        fmt::print("    FALSE PROOF of {}: {}\n", KernelName(proof.kernel), *wrong);
+      }
+    }
+    const bool any = std::any_of(proofs->begin(), proofs->end(),
+                                 [](const sizes::SizesProof& proof) { return proof.in_bounds; });
+    if (mutants && any) {
       const MutantCount count = TryMutants(*made, *proofs, verbose);
       total.mutants += count.mutants;
       total.not_proved += count.not_proved;

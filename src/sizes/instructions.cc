@@ -59,6 +59,11 @@ Value Run::Wraps(const Instruction& in) const {
       facts_.ReasonOf(fmt::format("index arithmetic may leave its type at {}", LineOf(in))));
 }
 
+Value Run::NotFollowed(const Instruction& in) const {
+  return Value::Unknown(
+      facts_.ReasonOf(fmt::format("{} at {} is not followed", vgpu::NameOf(in.op), LineOf(in))));
+}
+
 Value Run::Read(const State& state, Operand operand) const {
   if (!operand.exists()) return {};
   switch (operand.base()) {
@@ -410,7 +415,7 @@ Value Run::Compute(const Instruction& in, State& state) {
       return Value::Number(a.number * b.number + c.number);
     case Op::kShl: {
       if (const Value* bad = numbers({&a, &b})) return unknown(bad);
-      if (!b.number.IsConstant()) return {};
+      if (!b.number.IsConstant()) return NotFollowed(in);
       const Integer by = b.number.Constant();
       return by < 0 || by >= bits ? Value{}
                                   : Value::Number(a.number * PowerOfTwo(static_cast<int>(by)));
@@ -426,12 +431,14 @@ Value Run::Compute(const Instruction& in, State& state) {
       return Value::Number(x.number * y.number + c.number);
     }
     case Op::kCvt:
-      if (!IsWholeNumber(in.source_type)) return {};
+      if (!IsWholeNumber(in.source_type)) {
+        return ptx::IsFloat(in.source_type) ? Value{} : NotFollowed(in);
+      }
       if (ptx::BitsOf(in.source_type) >= bits) return a;
       return Extended(in, state, a, ptx::IsSigned(in.source_type));
     case Op::kShr: {
       if (const Value* bad = numbers({&a, &b})) return unknown(bad);
-      if (!b.number.IsConstant()) return {};
+      if (!b.number.IsConstant()) return NotFollowed(in);
       const Integer by = b.number.Constant();
       if (by < 0 || by >= bits) return {};
       const std::optional<Polynomial> x = InRange(state, a.number, bits, is_signed);
@@ -458,7 +465,7 @@ Value Run::Compute(const Instruction& in, State& state) {
       if (const Value* bad = numbers({&a, &b})) return unknown(bad);
       return Joined(in, state, a.number, b.number);
     default:
-      return {};
+      return NotFollowed(in);
   }
 }
 
@@ -510,7 +517,7 @@ Value Run::Masked(const Instruction& in, State& state, const Value& a, const Val
   if (a.kind != Value::Kind::kNumber || b.kind != Value::Kind::kNumber) {
     return Value::Unknown(a.kind != Value::Kind::kNumber ? a.reason : b.reason);
   }
-  if (!b.number.IsConstant()) return {};
+  if (!b.number.IsConstant()) return NotFollowed(in);
   const Integer mask = b.number.Constant();
   if (mask == 0) return Value::Number(0);
   if (mask == -1) return a;
@@ -521,7 +528,7 @@ Value Run::Masked(const Instruction& in, State& state, const Value& a, const Val
     const Value rest = Quotient(in, state, a.number, PowerOfTwo(*high), true);
     return rest.kind == Value::Kind::kNumber ? Value::Number(a.number - rest.number) : rest;
   }
-  return {};
+  return NotFollowed(in);
 }
 
 // a | b is a + b where a is a multiple of a power of two that b is below.

@@ -99,6 +99,7 @@ class Run {
   std::optional<Polynomial> InRange(const State& state, const Polynomial& number, int bits,
                                     bool is_signed) const;
   Value Wraps(const vgpu::Instruction& in) const;
+  Value NotFollowed(const vgpu::Instruction& in) const;
   std::string LineOf(const vgpu::Instruction& in) const;
   void Fail(uint32_t pc, std::string why);
 

@@ -23,8 +23,8 @@ namespace {
 // element, 32 bits are enough for a smaller count.
 constexpr int64_t kCounts[] = {(int64_t{1} << 31) - 1, 2'000'000'000, 1'000'000'000,
                                int64_t{1} << 29, int64_t{1} << 24};
-// See Prover::work: a tenth of a second or so.
-constexpr uint64_t kMostWork = 60'000'000;
+// See Prover::work: some tenths of a second.
+constexpr uint64_t kMostWork = 200'000'000;
 
 class KernelProof {
  public:

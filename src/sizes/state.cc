@@ -162,6 +162,35 @@ Polynomial Facts::WithoutRests(const State& state, const Polynomial& polynomial)
   return result;
 }
 
+// The same with a divisor W that is a size: fact = W * whole + rest. If the rest is negative, whole
+// is positive.
+void Facts::AddCut(State& state, const Polynomial& fact, const Division& division, int depth) {
+  if (division.divisor.terms().size() != 1) return;
+  const auto& [size, factor] = division.divisor.terms()[0];
+  if (factor != 1 || !symbols_.IsNatural(size)) return;
+  for (const auto& [monomial, coefficient] : division.e.terms()) {
+    if (monomial.Degree() != 1 || (coefficient != 1 && coefficient != -1)) continue;
+    const Symbol pivot = monomial.factors[0];
+    const std::optional<Integer> times = fact.LinearCoefficient(pivot);
+    if (!times || *times == 0 || !division.e.LinearCoefficient(pivot)) continue;
+    const Polynomial equation = division.e - division.divisor * Polynomial::Of(division.quotient) -
+                                Polynomial::Of(division.rest);
+    const Polynomial without = fact - Polynomial(*times * coefficient) * equation;
+    Polynomial whole;
+    bool negative = without.Constant() < 0;
+    for (const auto& [part, count] : without.terms()) {
+      if (part.IsOne()) continue;
+      if (const std::optional<Monomial> quotient = part.DividedBy(size)) {
+        whole = whole + Polynomial::Of(*quotient) * Polynomial(count);
+      } else {
+        negative &= count < 0 && symbols_.IsNatural(part);
+      }
+    }
+    if (negative && !whole.IsConstant()) Add(state, whole - Polynomial(1), depth + 1);
+    return;
+  }
+}
+
 // fact = c * p + ... and e = p + ... = g * q + r: without p, all coefficients but r's may be
 // divisible by g, and then the integer part of the fact is another fact.
 void Facts::AddCuts(State& state, const Polynomial& fact, int depth) {
@@ -169,7 +198,10 @@ void Facts::AddCuts(State& state, const Polynomial& fact, int depth) {
   if (depth >= kDeepest) return;
   for (const uint32_t index : std::vector<uint32_t>(state.divisions)) {
     const Division& division = divisions_[index];
-    if (!division.divisor.IsConstant()) continue;
+    if (!division.divisor.IsConstant()) {
+      AddCut(state, fact, division, depth);
+      continue;
+    }
     const Integer divisor = division.divisor.Constant();
     for (const auto& [monomial, coefficient] : division.e.terms()) {
       if (monomial.Degree() != 1 || (coefficient != 1 && coefficient != -1)) continue;
@@ -370,6 +402,8 @@ Division Facts::Divide(State& state, const Polynomial& e, const Polynomial& divi
   Add(state, -equation, 0);
   Add(state, limit - Polynomial::Of(division.rest), 0);
   Insert(state.divisions, number);
+  // What was known before may say more now.
+  for (const uint32_t fact : std::vector<uint32_t>(state.facts)) AddCuts(state, Of(fact), 0);
   return division;
 }
 

@@ -111,6 +111,7 @@ class Facts {
  private:
   bool Add(State& state, const Polynomial& fact, int depth);
   Integer BoundOf(const State& state, Symbol rest, bool largest, Integer divisor) const;
+  void AddCut(State& state, const Polynomial& fact, const Division& division, int depth);
   void AddCuts(State& state, const Polynomial& fact, int depth);
   // The symbol is `value` from here on.
   void Substitute(State& state, Symbol symbol, const Polynomial& value);
