@@ -46,5 +46,7 @@ Result<StageResult> DeterminismStage(Verification& verification);
 Result<StageResult> TimingStage(Verification& verification);
 // stage_coverage.cc: was all that runs anywhere under the checkers?
 Result<StageResult> CoverageStage(Verification& verification);
+// stage_sizes.cc: what holds at sizes that never ran?
+Result<StageResult> SizesStage(Verification& verification);
 
 }  // namespace kernelsmith

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "support/demangle.h"
+
 namespace kernelsmith {
 namespace {
 
@@ -71,6 +73,19 @@ json ToJson(const Proof& proof) {
                        {"worst", Number(row.worst)},
                        {"allclose", row.allclose}});
   }
+  json sizes = json::array();
+  for (const sizes::SizesProof& each : proof.sizes) {
+    sizes.push_back({{"kernel", KernelName(each.kernel)},
+                     {"launches", each.launches},
+                     {"in_bounds", each.in_bounds},
+                     {"shared_in_bounds", each.shared_in_bounds},
+                     {"why_not", each.why_not},
+                     {"elements", each.in_bounds ? json(each.most) : json()},
+                     {"domain", each.domain},
+                     {"assumptions", each.assumptions},
+                     {"written_once", each.covered},
+                     {"not_shown", each.not_covered}});
+  }
   const AlgebraProof& algebra = proof.algebra;
   return {{"numbers", std::move(numbers)},
           {"outside_domain", proof.outside_domain},
@@ -84,6 +99,7 @@ json ToJson(const Proof& proof) {
             {"proved", algebra.proved},
             {"configurations", algebra.configurations},
             {"assumptions", algebra.assumptions}}},
+          {"sizes", std::move(sizes)},
           {"checkers", proof.checkers},
           {"depends_on", proof.depends_on},
           {"deterministic", proof.deterministic ? json(*proof.deterministic) : json()},

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sizes/sizes.h"
 #include "support/diagnostic.h"
 #include "support/finding_kind.h"
 #include "support/verdict_kind.h"
@@ -96,6 +97,7 @@ struct Proof {
   std::vector<std::string> outside_domain;  // structured inputs on which PyTorch is not finite
   std::vector<DomainFacet> domain;
   AlgebraProof algebra;
+  std::vector<sizes::SizesProof> sizes;  // by launch
   std::vector<std::string> checkers;    // checkers that watched a run and found nothing
   std::vector<std::string> depends_on;  // inputs whose change showed as it must
   std::optional<bool> deterministic;    // bit for bit under other schedules

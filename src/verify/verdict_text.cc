@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "support/demangle.h"
 #include "verify/tolerance.h"
 #include "verify/verdict.h"
 #include "vgpu/gpu_model.h"
@@ -51,7 +52,7 @@ std::string Numbers(const Proof& proof) {
       100 * worst / kLimit);
 }
 
-std::string Algebra(const AlgebraProof& algebra) {
+std::string AlgebraText(const AlgebraProof& algebra) {
   if (algebra.outcome == "not run") return "  algebra: not checked\n";
   if (algebra.outcome != "equal") {
     return fmt::format("  algebra: {}: {}\n", algebra.outcome, EscapeForTerminal(algebra.reason));
@@ -69,6 +70,22 @@ std::string Domain(const Verdict& verdict) {
     if (facet.Narrows()) limits.push_back(facet.limited);
   }
   return limits.empty() ? "" : fmt::format(", only for {}", fmt::join(limits, ", "));
+}
+
+// What is proved of sizes that never ran, a line for each launch.
+std::string SizesText(const sizes::SizesProof& proof) {
+  const std::string kernel = EscapeForTerminal(KernelName(proof.kernel));
+  if (!proof.in_bounds) {
+    return fmt::format("  all sizes: {}: not proved: {}\n", kernel,
+                       EscapeForTerminal(proof.why_not));
+  }
+  std::string what = proof.shared_in_bounds ? "in bounds" : "in bounds in global memory";
+  if (!proof.covered.empty()) {
+    what += fmt::format(", every element of {} written once", fmt::join(proof.covered, ", "));
+  }
+  return fmt::format("  all sizes: {}: {}{} up to {} elements, given {}\n", kernel, what,
+                     proof.domain.empty() ? "" : fmt::format(" for all {}", proof.domain),
+                     proof.most, fmt::join(proof.assumptions, ", "));
 }
 
 }  // namespace
@@ -100,7 +117,10 @@ std::string ToText(const Verdict& verdict, bool color) {
     text += proof.checkers.empty()
                 ? std::string("  memory and races: not checked\n")
                 : fmt::format("  clean under: {}\n", fmt::join(proof.checkers, ", "));
-    text += Algebra(proof.algebra);
+    text += AlgebraText(proof.algebra);
+    for (const sizes::SizesProof& each : proof.sizes) {
+      if (each.launches > 1) text += SizesText(each);  // otherwise nobody asked for other sizes
+    }
     if (proof.deterministic.has_value()) {
       text += *proof.deterministic ? "  deterministic" : "  not deterministic";
       if (!proof.precision.empty()) {

@@ -37,6 +37,7 @@ constexpr Stage kStages[] = {
     {"determinism", DeterminismStage},
     {"timing", TimingStage},
     {"coverage", CoverageStage},
+    {"sizes", SizesStage},
 };
 // clang-format on
 

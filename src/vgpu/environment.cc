@@ -83,6 +83,15 @@ EnvironmentRegister EnvironmentOf(const Function& function, const Instruction& i
   }
 }
 
+GridRegister GridRegisterOf(Operand operand) {
+  if (!operand.exists() || operand.base() != OperandBase::kSpecial) return GridRegister::kOther;
+  const auto special = static_cast<Special>(operand.offset() / (kWarpSize * sizeof(uint32_t)));
+  if (special > Special::kLaneid) return GridRegister::kOther;
+  // Both enumerations have these in the same order.
+  static_assert(static_cast<int>(Special::kLaneid) + 1 == static_cast<int>(GridRegister::kLaneid));
+  return static_cast<GridRegister>(static_cast<int>(special) + 1);
+}
+
 std::vector<SymbolOperand> SymbolsOf(const Function& function, const Instruction& in) {
   std::vector<SymbolOperand> symbols;
   const ptx::Instruction* syntax = SyntaxOf(function, in);

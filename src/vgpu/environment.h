@@ -20,6 +20,25 @@ enum class EnvironmentRegister : uint8_t {
 // Clocks are read by Op::kReadSpecial, not as operands.
 EnvironmentRegister EnvironmentOf(const Function& function, const Instruction& in, Operand operand);
 
+// What the launch says of a thread's place.
+enum class GridRegister : uint8_t {
+  kOther,
+  kTidX,
+  kTidY,
+  kTidZ,
+  kNtidX,
+  kNtidY,
+  kNtidZ,
+  kCtaidX,
+  kCtaidY,
+  kCtaidZ,
+  kNctaidX,
+  kNctaidY,
+  kNctaidZ,
+  kLaneid,
+};
+GridRegister GridRegisterOf(Operand operand);
+
 // The address of a variable or function as an operand. In the instruction it is a constant like any
 // other number.
 struct SymbolOperand {
