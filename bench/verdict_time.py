@@ -4,6 +4,7 @@
     bench/verdict_time.py                                # all of kernels/
     bench/verdict_time.py --every 6                      # a sample: every sixth
     bench/verdict_time.py --every 6 --beside OLD         # the same kernels by another build of the program, in turns
+    bench/verdict_time.py --warm CACHE --only 'gelu|conv'  # what is in this cache, warm alone
     bench/verdict_time.py --task FILE ... --candidate FILE ...   # other pairs
 
 Cold: nothing of the task or the candidate is in the cache, so PyTorch starts and the compilers run. Warm: the same
@@ -13,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -28,7 +30,8 @@ def pairs_of(arguments):
     if arguments.task:
         return list(zip(arguments.task, arguments.candidate, [[]] * len(arguments.task)))
     pairs = []
-    for file in sorted(PROJECT.glob("kernels/*/*.cu")):
+    matches = lambda file: re.search(arguments.only, f"{file.parent.name}/{file.name}")  # noqa: E731
+    for file in filter(matches, sorted(PROJECT.glob("kernels/*/*.cu"))):
         head = file.open().readline().split(":")[0]
         options = ["--backward"] if head.startswith("// Backward") else []
         dtypes = head.split("ward", 1)[1].replace(",", " ").split() or ["float32"]
@@ -69,8 +72,10 @@ def forget(cache):
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def measure(program, pair, number, cache):
-    """Cold and warm."""
+def measure(program, pair, number, cache, arguments):
+    """Cold and warm; the first one is nothing if only warm verdicts are asked for."""
+    if arguments.warm:
+        return None, verdict(program, pair, DAY + number, arguments.warm)
     forget(cache)
     return [verdict(program, pair, DAY + 2 * number + i, str(cache)) for i in (1, 2)]
 
@@ -81,6 +86,8 @@ def main():
     parser.add_argument("--beside", help="another build of the program")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first kernel of the sample")
+    parser.add_argument("--only", default="", help="kernels whose name matches this expression")
+    parser.add_argument("--warm", help="a cache that has verdicts of the same day by this command; cold ones are left out")
     parser.add_argument("--task", nargs="*", default=[])
     parser.add_argument("--candidate", nargs="*", default=[])
     arguments = parser.parse_args()
@@ -89,29 +96,34 @@ def main():
     stages = {}
     verdicts = {}
     caches = {program: pathlib.Path(tempfile.mkdtemp(prefix="verdict_time_")) for program in programs}
-    for program in programs:  # makes what stays of the compilers
+    for program in programs if not arguments.warm else []:  # makes what stays of the compilers
         verdict(program, pairs_of(arguments)[0], DAY, str(caches[program]))
     for number, pair in enumerate(pairs_of(arguments), 1):
         line = []
         for program in programs:
-            cold, warm = measure(program, pair, number, caches[program])
-            if cold is None or warm is None:
+            results = measure(program, pair, number, caches[program], arguments)
+            warm = results[1]
+            if warm is None:
                 line.append("no report")
                 continue
-            for into, result in zip(times[program], (cold, warm)):
-                into.append(result["all_seconds"])
-            line.append(f"cold {cold['all_seconds']:6.1f}  warm {warm['all_seconds']:6.1f} {warm['verdict']}")
+            for into, name, result in zip(times[program], ("cold", "warm"), results):
+                if result is not None:
+                    into.append(result["all_seconds"])
+                    line.append(f"{name} {result['all_seconds']:6.1f}")
+            line[-1] += f" {warm['verdict']}"
             if program == programs[0]:
                 verdicts[warm["verdict"]] = verdicts.get(warm["verdict"], 0) + 1
                 for stage in warm["stages"]:
                     stages.setdefault(stage["name"], []).append(stage.get("processor_seconds", float("nan")))
-        print("   |   ".join(line), f"  {pathlib.Path(pair[1]).parent.name}/{pathlib.Path(pair[1]).name}", flush=True)
+        print("   ".join(line), f"  {pathlib.Path(pair[1]).parent.name}/{pathlib.Path(pair[1]).name}", flush=True)
     for program in programs:
         for name, values in zip(("cold", "warm"), times[program]):
             if values:
                 print(f"{program}, {len(values)} kernels, {name}: {summary(values)}")
     if len(programs) == 2:
         for name, i in (("cold", 0), ("warm", 1)):
+            if not times[programs[0]][i]:
+                continue
             new, old = (quantile(times[program][i], 0.5) for program in programs)
             print(f"p50 {name} over p50 of the other build: {new / old:.2f}")
     print("processor seconds of the stages, warm:")

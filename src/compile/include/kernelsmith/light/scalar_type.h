@@ -149,6 +149,14 @@ inline std::ostream& operator<<(std::ostream& out, const ShortFloat<D>& value) {
 using Half = ShortFloat<__half>;
 using BFloat16 = ShortFloat<__nv_bfloat16>;
 
+#if defined(__CUDA_ARCH__)
+// PyTorch has it, for kernels that are templates over the element's type.
+template <typename D>
+__device__ inline ShortFloat<D> __ldg(const ShortFloat<D>* place) {
+  return ShortFloat<D>(::__ldg(reinterpret_cast<const D*>(place)));
+}
+#endif
+
 enum class ScalarType : int8_t {
   Byte = 0,
   Char = 1,
