@@ -98,11 +98,11 @@ struct Proof {
   std::vector<DomainFacet> domain;
   AlgebraProof algebra;
   std::vector<sizes::SizesProof> sizes;  // by launch
-  std::vector<std::string> checkers;    // checkers that watched a run and found nothing
-  std::vector<std::string> depends_on;  // inputs whose change showed as it must
-  std::optional<bool> deterministic;    // bit for bit under other schedules
-  double spread = 0;                    // largest difference between such runs
-  std::vector<std::string> precision;   // the kernels' kinds of arithmetic: float32, tf32 mma ...
+  std::vector<std::string> checkers;     // checkers that watched a run and found nothing
+  std::vector<std::string> depends_on;   // inputs whose change showed as it must
+  std::optional<bool> deterministic;     // bit for bit under other schedules
+  double spread = 0;                     // largest difference between such runs
+  std::vector<std::string> precision;    // the kernels' kinds of arithmetic: float32, tf32 mma ...
 };
 
 struct Verdict {
