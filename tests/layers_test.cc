@@ -98,6 +98,7 @@ TEST(Environment, IsReadAndWrittenInOnePlace) {
       {"src/plan/broker/child.cc", "what a child without its wall would inherit, for a test"},
       {"src/plan/host/probe.cc", "looks for what it must not see"},
       {"src/checkers/random_kernels_test.cc", "how long a test runs"},
+      {"src/checkers/screen_programs_test.cc", "how long a test runs"},
       {"src/checkers/screen_test.cc", "how long a test runs"},
       {"tests/ops/ops_test.cc", "where another test left its cases"},
       {"tests/layers_test.cc", "this test"},

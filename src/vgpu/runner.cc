@@ -495,7 +495,8 @@ bool Runner::WaitForOthers(Clock::time_point last_progress) {
               "; " + DescribeWaiting(block));
     return false;
   }
-  if (++waits_ <= kYields) {
+  // Alone, there is nobody to whom a nap would give the processor.
+  if (++waits_ <= kYields || launch_.request.alone) {
     std::this_thread::yield();
     return true;
   }
