@@ -143,7 +143,8 @@ class Domain {
         continue;
       }
       const Case sample{.seed = verification_.Secret(SeedStream::kDomain, 2),
-                        .tensors = *std::move(tensors)};
+                        .tensors = *std::move(tensors),
+                        .any_not_finite = true};
       KS_RETURN_IF_ERROR(JudgeOn(fmt::format("{} in every input", number), traced_, sample, facet));
     }
     return {};

@@ -48,6 +48,7 @@ struct Case {
   CaseTensors tensors;
   uint64_t schedule = 0;  // the order in which blocks, warps and atomics take their turns
   MemoryLayout layout;
+  bool any_not_finite = false;  // where the task is not finite, which such number comes out is open
 };
 
 // A finding and what it makes of the verdict; kVerified: nothing.

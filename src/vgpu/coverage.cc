@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <filesystem>
 #include <numeric>
 
 #include "support/check.h"
@@ -126,7 +127,9 @@ namespace {
 
 std::string PlaceOf(const CoverageItem& item) {
   const SourceLocation& at = item.source.file.empty() ? item.ptx : item.source;
-  return at.line == 0 ? "line ?" : fmt::format("{}:{}", at.file, at.line);
+  if (at.line == 0) return "line ?";
+  // Its name is enough, and the folder may be one that compilers had for themselves.
+  return fmt::format("{}:{}", std::filesystem::path(at.file).filename().string(), at.line);
 }
 
 CoverageItem ItemAt(const Function& function, uint32_t pc, uint32_t number, CoverageKind kind) {
