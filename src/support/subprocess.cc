@@ -119,7 +119,8 @@ Result<pid_t> Spawn(const ProcessRequest& request, std::vector<std::string> envi
   KS_TRY(Pipe failure, MakePipe());
 
   NoSignals quiet;
-  const pid_t pid = ::vfork();
+  // The child does little before exec, and nothing of a large parent is copied for it.
+  const pid_t pid = ::vfork();  // NOLINT(bugprone-unsafe-functions): posix_spawn has no walls
   if (pid < 0) return InternalError(fmt::format("can't fork: {}", std::strerror(errno)));
   if (pid == 0) {
     const auto fail = [&] {
