@@ -147,8 +147,8 @@ class SiteDigits {
 
 }  // namespace
 
-std::string WhyNotWrittenOnce(std::vector<Site> sites, const Polynomial& bytes, const Ids& ids,
-                              const SymbolTable& symbols, Facts& facts) {
+std::string WhyNotWrittenOnce(const std::vector<Site>& sites, const Polynomial& bytes,
+                              const Ids& ids, const SymbolTable& symbols, Facts& facts) {
   std::vector<Interval> intervals;
   for (const Site& site : sites) {
     if (!site.exact) return "it is reached in too many ways";

@@ -26,7 +26,7 @@ struct Site {
 using Ids = std::map<Symbol, Polynomial>;
 
 // Empty if the sites write all of [0, bytes) once; otherwise why that is not shown.
-std::string WhyNotWrittenOnce(std::vector<Site> sites, const Polynomial& bytes, const Ids& ids,
-                              const SymbolTable& symbols, Facts& facts);
+std::string WhyNotWrittenOnce(const std::vector<Site>& sites, const Polynomial& bytes,
+                              const Ids& ids, const SymbolTable& symbols, Facts& facts);
 
 }  // namespace kernelsmith::sizes

@@ -375,14 +375,14 @@ Value Run::Extended(const Instruction& in, const State& state, const Value& a, b
 Value Run::Compute(const Instruction& in, State& state) {
   const ptx::Type type = in.type;
   if (in.op == Op::kResize) {
-    const Value a = Read(state, in.a);
+    Value a = Read(state, in.a);
     const bool narrower = in.d.bytes() == 4 && in.a.bytes() == 8;
     if (narrower) return a;
     if (in.d.bytes() == 8 && in.a.bytes() == 4) return Extended(in, state, a, in.variant != 0);
     return {};
   }
   if (!IsWholeNumber(type) || in.sat) return {};
-  const Value a = Read(state, in.a);
+  Value a = Read(state, in.a);
   const Value b = Read(state, in.b);
   const Value c = Read(state, in.c);
   const auto numbers = [&](std::initializer_list<const Value*> values) -> const Value* {

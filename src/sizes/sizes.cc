@@ -150,7 +150,7 @@ class KernelProof {
     for (auto& [symbol, sites] : sites_) {
       const Target& target = family_.targets.at(symbol);
       const std::string why =
-          WhyNotWrittenOnce(std::move(sites), *target.bytes, family_.ids, symbols_, facts_);
+          WhyNotWrittenOnce(sites, *target.bytes, family_.ids, symbols_, facts_);
       if (why.empty()) {
         proof_.covered.push_back(target.name);
       } else {

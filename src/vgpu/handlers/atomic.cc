@@ -121,7 +121,8 @@ T Next(T old, T b, T c, bool shared) {
 // at, stay as they are.)
 template <typename T>
 void NoteProgress(Warp& w, T old, T next) {
-  if (std::memcmp(&old, &next, sizeof old) != 0) w.launch->progress = true;
+  using Word = typename WordOf<T>::type;
+  if (std::bit_cast<Word>(old) != std::bit_cast<Word>(next)) w.launch->progress = true;
 }
 
 // The old value.
