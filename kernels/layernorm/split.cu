@@ -7,8 +7,8 @@ constexpr int kThreads = 256;
 constexpr int kPerBlock = kThreads * 4;
 
 __global__ void Sums(const float* __restrict__ x, double* __restrict__ sums, int size) {
-  const float* row = x + (size_t)blockIdx.y * size;
-  const int begin = blockIdx.x * kPerBlock;
+  const float* row = x + (size_t)blockIdx.x * size;
+  const int begin = blockIdx.y * kPerBlock;
   const int end = min(begin + kPerBlock, size);
   double sum = 0, squares = 0;
   for (int i = begin + threadIdx.x; i < end; i += kThreads) {
@@ -21,20 +21,20 @@ __global__ void Sums(const float* __restrict__ x, double* __restrict__ sums, int
     squares += __shfl_down_sync(0xffffffff, squares, offset);
   }
   if (threadIdx.x % 32 == 0) {
-    atomicAdd(&sums[2 * blockIdx.y], sum);
-    atomicAdd(&sums[2 * blockIdx.y + 1], squares);
+    atomicAdd(&sums[2 * blockIdx.x], sum);
+    atomicAdd(&sums[2 * blockIdx.x + 1], squares);
   }
 }
 
 __global__ void Normalise(const float* __restrict__ x, const double* __restrict__ sums,
                           const float* __restrict__ weight, const float* __restrict__ bias,
                           float* __restrict__ y, int size, float eps) {
-  const int i = blockIdx.x * kThreads + threadIdx.x;
+  const int i = blockIdx.y * kThreads + threadIdx.x;
   if (i >= size) return;
-  const double mean = sums[2 * blockIdx.y] / size;
-  const double variance = sums[2 * blockIdx.y + 1] / size - mean * mean;
+  const double mean = sums[2 * blockIdx.x] / size;
+  const double variance = sums[2 * blockIdx.x + 1] / size - mean * mean;
   const float scale = rsqrtf(static_cast<float>(variance) + eps);
-  const size_t at = (size_t)blockIdx.y * size + i;
+  const size_t at = (size_t)blockIdx.x * size + i;
   y[at] = (x[at] - static_cast<float>(mean)) * scale * weight[i] + bias[i];
 }
 
@@ -44,9 +44,9 @@ torch::Tensor forward(torch::Tensor x, torch::Tensor weight, torch::Tensor bias,
   auto y = torch::empty_like(x);
   auto sums = torch::zeros({rows, 2}, x.options().dtype(torch::kFloat64));
   auto stream = at::cuda::getCurrentCUDAStream();
-  Sums<<<dim3((size + kPerBlock - 1) / kPerBlock, rows), kThreads, 0, stream>>>(
+  Sums<<<dim3(rows, (size + kPerBlock - 1) / kPerBlock), kThreads, 0, stream>>>(
       x.data_ptr<float>(), sums.data_ptr<double>(), size);
-  Normalise<<<dim3((size + kThreads - 1) / kThreads, rows), kThreads, 0, stream>>>(
+  Normalise<<<dim3(rows, (size + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
       x.data_ptr<float>(), sums.data_ptr<double>(), weight.data_ptr<float>(),
       bias.data_ptr<float>(), y.data_ptr<float>(), size, (float)eps);
   return y;

@@ -4,8 +4,8 @@
 __global__ void GatherAdd(const float* __restrict__ base, const int64_t* __restrict__ indices,
                           const float* __restrict__ values, float* __restrict__ out, int entries,
                           int rows, int width) {
-  const int c = blockIdx.x * blockDim.x + threadIdx.x;
-  const int entry = blockIdx.y;
+  const int c = blockIdx.y * blockDim.x + threadIdx.x;
+  const int entry = blockIdx.x;
   if (c >= width || entry >= entries) return;
   float sum = base[entry * width + c];
   for (int r = 0; r < rows; ++r) {
@@ -17,7 +17,7 @@ __global__ void GatherAdd(const float* __restrict__ base, const int64_t* __restr
 torch::Tensor forward(torch::Tensor base, torch::Tensor indices, torch::Tensor values) {
   auto out = torch::empty_like(base);
   const int entries = base.size(0), rows = values.size(0), width = base.size(1);
-  GatherAdd<<<dim3((width + 31) / 32, entries), 32>>>(
+  GatherAdd<<<dim3(entries, (width + 31) / 32), 32>>>(
       base.data_ptr<float>(), indices.data_ptr<int64_t>(), values.data_ptr<float>(),
       out.data_ptr<float>(), entries, rows, width);
   return out;
