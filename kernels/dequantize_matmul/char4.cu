@@ -5,9 +5,9 @@
 __global__ void DequantizeMatmul(const float* __restrict__ x, const int8_t* __restrict__ weight,
                                  const float* __restrict__ scale, float* __restrict__ y, int inputs,
                                  int outputs) {
-  const int output = blockIdx.x * blockDim.y + threadIdx.y;
+  const int output = blockIdx.y * blockDim.y + threadIdx.y;
   if (output >= outputs) return;
-  const float* row = x + (size_t)blockIdx.y * inputs;
+  const float* row = x + (size_t)blockIdx.x * inputs;
   const int8_t* w = weight + (size_t)output * inputs;
   float sum = 0;
   if (inputs % 4 == 0) {
@@ -20,13 +20,13 @@ __global__ void DequantizeMatmul(const float* __restrict__ x, const int8_t* __re
     for (int i = threadIdx.x; i < inputs; i += 32) sum += row[i] * static_cast<float>(w[i]);
   }
   for (int offset = 16; offset > 0; offset >>= 1) sum += __shfl_xor_sync(0xffffffff, sum, offset);
-  if (threadIdx.x == 0) y[(size_t)blockIdx.y * outputs + output] = sum * scale[output];
+  if (threadIdx.x == 0) y[(size_t)blockIdx.x * outputs + output] = sum * scale[output];
 }
 
 torch::Tensor forward(torch::Tensor x, torch::Tensor weight, torch::Tensor scale) {
   const int batch = x.size(0), inputs = x.size(1), outputs = weight.size(0);
   auto y = torch::empty({batch, outputs}, x.options());
-  DequantizeMatmul<<<dim3((outputs + 3) / 4, batch), dim3(32, 4)>>>(
+  DequantizeMatmul<<<dim3(batch, (outputs + 3) / 4), dim3(32, 4)>>>(
       x.data_ptr<float>(), weight.data_ptr<int8_t>(), scale.data_ptr<float>(), y.data_ptr<float>(),
       inputs, outputs);
   return y;

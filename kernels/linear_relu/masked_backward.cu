@@ -23,8 +23,8 @@ __global__ void MaskedGradient(const float* __restrict__ go, const float* __rest
 __global__ void StridedProduct(const float* __restrict__ a, int ar, int at,
                                const float* __restrict__ b, int bt, float* __restrict__ c, int rows,
                                int columns, int depth) {
-  const int s = blockIdx.x * blockDim.x + threadIdx.x;
-  const int r = blockIdx.y;
+  const int s = blockIdx.y * blockDim.x + threadIdx.x;
+  const int r = blockIdx.x;
   if (s >= columns || r >= rows) return;
   float sum = 0;
   for (int t = 0; t < depth; ++t) sum += a[r * ar + t * at] * b[t * bt + s];
@@ -43,10 +43,10 @@ std::vector<torch::Tensor> backward(torch::Tensor go, torch::Tensor x, torch::Te
       go.data_ptr<float>(), x.data_ptr<float>(), weight.data_ptr<float>(), bias.data_ptr<float>(),
       g.data_ptr<float>(), dbias.data_ptr<float>(), batch, inputs, outputs);
   const unsigned blocks = (inputs + 63) / 64;
-  StridedProduct<<<dim3(blocks, batch), 64>>>(g.data_ptr<float>(), outputs, 1,
+  StridedProduct<<<dim3(batch, blocks), 64>>>(g.data_ptr<float>(), outputs, 1,
                                               weight.data_ptr<float>(), inputs,
                                               dx.data_ptr<float>(), batch, inputs, outputs);
-  StridedProduct<<<dim3(blocks, outputs), 64>>>(g.data_ptr<float>(), 1, outputs,
+  StridedProduct<<<dim3(outputs, blocks), 64>>>(g.data_ptr<float>(), 1, outputs,
                                                 x.data_ptr<float>(), inputs,
                                                 dweight.data_ptr<float>(), outputs, inputs, batch);
   return {dx, dweight, dbias};

@@ -4,9 +4,9 @@
 
 __global__ void MaxPool(const float* __restrict__ x, float* __restrict__ y, int planes, int size,
                         int pooled) {
-  const int px = blockIdx.x * blockDim.x + threadIdx.x;
+  const int px = blockIdx.z * blockDim.x + threadIdx.x;
   const int py = blockIdx.y * blockDim.y + threadIdx.y;
-  const int plane = blockIdx.z;
+  const int plane = blockIdx.x;
   if (px >= pooled || py >= pooled || plane >= planes) return;
   const float* in = x + ((size_t)plane * size + 2 * py) * size + 2 * px;
   y[((size_t)plane * pooled + py) * pooled + px] =
@@ -16,7 +16,7 @@ __global__ void MaxPool(const float* __restrict__ x, float* __restrict__ y, int 
 torch::Tensor forward(torch::Tensor x) {
   const int planes = x.size(0) * x.size(1), size = x.size(2), pooled = size / 2;
   auto y = torch::empty({x.size(0), x.size(1), pooled, pooled}, x.options());
-  const dim3 grid((pooled + 7) / 8, (pooled + 7) / 8, planes);
+  const dim3 grid(planes, (pooled + 7) / 8, (pooled + 7) / 8);
   MaxPool<<<grid, dim3(8, 8)>>>(x.data_ptr<float>(), y.data_ptr<float>(), planes, size, pooled);
   return y;
 }

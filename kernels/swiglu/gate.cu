@@ -2,9 +2,9 @@
 #include <torch/extension.h>
 
 __global__ void SwiGlu(const float* __restrict__ x, float* __restrict__ y, int width) {
-  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  const int column = blockIdx.y * blockDim.x + threadIdx.x;
   if (column >= width) return;
-  const int64_t row = blockIdx.y;
+  const int64_t row = blockIdx.x;
   const float gate = x[row * 2 * width + column];
   const float value = x[row * 2 * width + width + column];
   const float sigmoid = __fdividef(1.0f, 1.0f + __expf(-gate));
@@ -15,7 +15,7 @@ torch::Tensor forward(torch::Tensor x) {
   const int width = x.size(-1) / 2;
   const int rows = x.size(0);
   auto y = torch::empty({rows, width}, x.options());
-  SwiGlu<<<dim3((width + 127) / 128, rows), 128>>>(x.data_ptr<float>(), y.data_ptr<float>(), width);
+  SwiGlu<<<dim3(rows, (width + 127) / 128), 128>>>(x.data_ptr<float>(), y.data_ptr<float>(), width);
   return y;
 }
 
